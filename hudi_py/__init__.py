@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from hudi_py.services.clustering.plan import PlannedClustering, PlannedGroup
     from hudi_py.services.explain.explain import Awaited, Need
     from hudi_py.services.explain.files import Explanation, FileExplanation
+    from hudi_py.services.orphans.facts import OrphanAction, OrphanFate, OrphanFile, OrphanReport, OrphanVerdict
+    from hudi_py.services.orphans.service import OrphanOptions
     from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
     from hudi_py.services.rewriting.result import RewriteResult
     from hudi_py.services.savepoint.service import SavepointWords
@@ -117,6 +119,8 @@ _NAMES = {
     "services.clean.retention.policy": "Reason Verdict",
     "services.explain.explain": "Awaited Need",
     "services.explain.files": "Explanation FileExplanation",
+    "services.orphans.facts": "OrphanAction OrphanFate OrphanFile OrphanReport OrphanVerdict",
+    "services.orphans.service": "OrphanOptions",
     "services.recovery.finding": "Problem RecoveryFinding RecoveryOutcome Step",
     "services.savepoint.service": "SavepointWords",
     "snapshot.batches": "Batches Pieces",
@@ -193,6 +197,12 @@ __all__ = [
     "NotFound",
     "Numbers",
     "OnProgress",
+    "OrphanAction",
+    "OrphanFate",
+    "OrphanFile",
+    "OrphanOptions",
+    "OrphanReport",
+    "OrphanVerdict",
     "OutcomeUnknown",
     "Overview",
     "PartitionView",

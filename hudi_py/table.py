@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.service import CleanService
     from hudi_py.services.explain.files import Explanation
+    from hudi_py.services.orphans.facts import OrphanReport
+    from hudi_py.services.orphans.service import OrphanOptions
     from hudi_py.services.savepoint.service import SavepointWords
 
 __all__ = ["Table", "open_table"]
@@ -292,6 +294,27 @@ class Table(TableWriting, TableRewriting, TableInsight, TableLeases):
             return done
 
         return self._changed(run)
+
+    def orphans(self, **options: Unpack[OrphanOptions]) -> OrphanReport:
+        """
+        Find files that no instant knows, and move them into quarantine; see docs/orphans.md.
+
+        A file is removed only if it is old enough and if timeline, archive, metadata table, savepoints, pending plans,
+        markers and heartbeats all say that nothing needs it. If something about the table is in doubt, nothing is.
+
+        Args:
+            options: ``older_than`` (3 days by default), ``dry_run``, ``delete`` (for good), ``max_deletes``,
+                ``inventory``, ``now``; see `hudi_py.services.orphans.service.OrphanOptions`.
+
+        Returns:
+            Every file in question with the reason, and what was done.
+
+        Raises:
+            ConfigError: A value is invalid; nothing was done.
+            RefusedError: There are such files, but the table is in doubt or a breaker tripped; nothing was removed.
+            ConflictError: Another process holds the table's lock; nothing was removed.
+        """
+        return self.services.orphans(**options).run()
 
     def recover(self, *, dry_run: bool = False) -> tuple[RecoveryOutcome, ...]:
         """

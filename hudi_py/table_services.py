@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clustering.service import ClusteringService
     from hudi_py.services.compaction.service import CompactionService
     from hudi_py.services.doctor.service import DoctorService
+    from hudi_py.services.orphans.service import OrphanOptions, OrphanService
     from hudi_py.services.recovery.failed_writes import FailedWrites
     from hudi_py.services.recovery.service import RecoveryService
     from hudi_py.services.restore.service import RestoreService
@@ -248,6 +249,21 @@ class TableServices:
             settings=self._table.settings,
             metadata_table=self.metadata_table,
         )
+
+    def orphans(self, **options: Unpack[OrphanOptions]) -> OrphanService:
+        """
+        Return the service that finds and removes files that no instant knows.
+
+        Args:
+            options: As for `hudi_py.Table.orphans`.
+
+        Raises:
+            ConfigError: A value is invalid.
+        """
+        self._table.require(Use.CLEAN | Use.ROLLBACK)
+        from hudi_py.services.orphans.service import orphan_service
+
+        return orphan_service(self._table.contents, self._table.config, self._table.settings, options)
 
     def doctor(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> DoctorService:
         """Return the service that judges settings and health; arguments as for `hudi_py.Table.plan_clean`."""

@@ -30,6 +30,7 @@ _EFFECTS: Final = (
         hoodie.keep.* hoodie.commits.archival.batch hoodie.fail.on.timeline.archiving
         hoodie.timeline.compaction.*""",
     ),
+    (Use.CLEAN, "hoodie_py.orphans.* hoodie_py.quarantine.*"),
     (Use.WRITE | Use.REWRITE, "hoodie.parquet.* hoodie.bloom.* hoodie.index.bloom.*"),
     (Use.WRITE | Use.CLEAN | Use.ARCHIVE | Use.REWRITE, "hoodie.table.services.enabled hoodie.compact.inline.*"),
     (

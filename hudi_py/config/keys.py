@@ -153,6 +153,12 @@ CLEAN_MAX_BYTES: Final[Key[int | None]] = Key("hoodie_py.clean.max.bytes", whole
 CLEAN_MAX_DURATION: Final[Key[timedelta | None]] = Key("hoodie_py.clean.max.duration", duration, None)
 LEASES_IGNORED: Final = Key("hoodie_py.leases.ignored", flag, False)
 """Delete what leases of readers need; each one that is hurt is named in the log."""
+ORPHANS_OLDER_THAN: Final = Key("hoodie_py.orphans.older.than", duration, timedelta(days=3))
+"""Smallest age of a file that no instant knows before it is removed."""
+ORPHANS_MAX_SHARE: Final = Key("hoodie_py.orphans.max.share", share, 0.5)
+"""Largest share of a table's files, from 0 to 1, that one search for files of no instant may remove."""
+QUARANTINE_GRACE: Final = Key("hoodie_py.quarantine.grace", duration, timedelta(days=7))
+"""How long files that were taken out of a table can be put back."""
 FAILED_WRITES_POLICY: Final = Key(
     "hoodie.clean.failed.writes.policy",
     one_of("EAGER", "LAZY", "NEVER"),

@@ -231,6 +231,7 @@ from hudi_py.inspection import (  # noqa: E402
     history_commands,
     lease_command,
     life_commands,
+    orphans_command,
     over_tables,
     overview_command,
     read_command,
@@ -254,6 +255,7 @@ main.add_command(lease_command.lease)
 main.add_command(life_commands.history)
 main.add_command(life_commands.diff)
 main.add_command(life_commands.simulate)
+main.add_command(orphans_command.orphans)
 main.add_command(overview_command.overview)
 main.add_command(read_command.read)
 main.add_command(recover_command.recover)

@@ -27,6 +27,9 @@ verb                promise
 ``delete``          idempotent: returns False when there was nothing to delete
 ``delete_many``     the same for many paths, in bulk where the backend can
 ``delete_folder``   recursive and idempotent
+``delete_empty``    removes a folder only if nothing is in it; returns whether it did
+``move_many``       the same files below another folder, one result per path; interrupted at any moment, a file is at
+                    one of the two places, or whole at both
 ==================  ===============================================================================================
 
 Missing parent folders are created by the verbs that write. A path that names a folder is not an object: `read` raises
@@ -57,7 +60,19 @@ _SMALL = re.compile(
     )\Z""",
     re.VERBOSE,
 )
-MUTATING_VERBS = frozenset({"create_new", "replace", "swap", "open_write", "delete", "delete_many", "delete_folder"})
+MUTATING_VERBS = frozenset(
+    {
+        "create_new",
+        "replace",
+        "swap",
+        "open_write",
+        "delete",
+        "delete_many",
+        "delete_folder",
+        "delete_empty",
+        "move_many",
+    }
+)
 
 
 class Entry(NamedTuple):
@@ -177,6 +192,32 @@ class Storage(Protocol):
 
     def delete_folder(self, folder: str) -> None:
         """Delete a folder with everything below it; an absent folder is ignored. Links are not followed."""
+
+    def delete_empty(self, folder: str) -> bool:
+        """
+        Remove *folder* if nothing is in it, hidden files included; return whether it was removed.
+
+        False also where folders do not exist by themselves, as in object stores.
+        """
+
+    def move_many(self, paths: Iterable[str], source: str, target: str) -> Mapping[str, Deletion]:
+        """
+        Move files from below one folder to the same paths below another, and return one result per path.
+
+        A rename where folders exist, so that it costs the same for large files; in object stores a copy on the server,
+        then a deletion. A file that is already at the target is replaced.
+
+        Args:
+            paths: Relative to *source* and to *target*.
+            source: Folder where they are; ``""`` for the root.
+            target: Folder where they shall be; ``""`` for the root.
+
+        Returns:
+            As `delete_many`: True (moved), False (not at the source) or a `StorageFailure`.
+
+        Raises:
+            ConfigError: A path is invalid; then nothing was moved.
+        """
 
 
 class Versioned(NamedTuple):
@@ -305,6 +346,21 @@ def check_all_below_root(paths: Sequence[str]) -> None:
     if not is_plain:
         for path in paths:
             check_below_root(path)
+
+
+def checked_moves(paths: Iterable[str], source: str, target: str) -> dict[str, tuple[str, str]]:
+    """
+    Return each path with where it is and where it shall be, relative to the root; for `Storage.move_many`.
+
+    Raises:
+        ConfigError: A path is invalid, or the two folders are the same.
+    """
+    before, after = (f"{check_path(folder)}/" if folder else "" for folder in (source, target))
+    moves = {path: (before + path, after + path) for path in paths}
+    check_all_below_root([each for pair in moves.values() for each in pair])
+    if before == after:
+        raise ConfigError(f"{source!r} and {target!r} are the same folder; nothing was moved")
+    return moves
 
 
 def is_temporary(name: str) -> bool:

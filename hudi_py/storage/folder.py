@@ -79,6 +79,12 @@ class FolderStorage:
     def delete_folder(self, folder: str) -> None:
         self.outer.delete_folder(self._path(folder))
 
+    def delete_empty(self, folder: str) -> bool:
+        return self.outer.delete_empty(self._path(folder))
+
+    def move_many(self, paths: Iterable[str], source: str, target: str) -> Mapping[str, Deletion]:
+        return self.outer.move_many(paths, self._path(source), self._path(target))
+
     def _path(self, path: str) -> str:
         check_path(path)
         return f"{self.folder}/{path}" if path else self.folder

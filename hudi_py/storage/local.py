@@ -35,6 +35,7 @@ from hudi_py.storage._create import (
 )
 from hudi_py.storage._data_file import DataFile, failure
 from hudi_py.storage._entries import checksums_of, detailed, is_shown, names_in, sizes_of
+from hudi_py.storage._move import move_beneath
 from hudi_py.storage.base import (
     READ_BYTES_MAX,
     Capabilities,
@@ -50,6 +51,7 @@ from hudi_py.storage.base import (
     check_names,
     check_path,
     check_read_size,
+    checked_moves,
     is_hidden,
     is_temporary,
 )
@@ -258,7 +260,32 @@ class LocalStorage:
         except OSError as error:
             raise self._failure("delete_folder", folder, error) from error
 
+    def delete_empty(self, folder: str) -> bool:
+        above, _, name = check_below_root(folder).rpartition("/")
+        try:
+            with folder_beneath(self._root, above) as descriptor:
+                os.rmdir(name, dir_fd=descriptor)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                return False
+            raise self._failure("delete_empty", folder, error) from error
+        return True
+
+    def move_many(self, paths: Iterable[str], source: str, target: str) -> Mapping[str, Deletion]:
+        by_folder: dict[tuple[str, str], list[str]] = {}
+        for path, (old, new) in checked_moves(paths, source, target).items():
+            by_folder.setdefault((old.rpartition("/")[0], new.rpartition("/")[0]), []).append(path)
+        outcomes: dict[str, Deletion] = {}
+        for (old, new), group in by_folder.items():
+            outcomes.update(move_beneath(self._root, old, new, group, self._refused_move))
+        return outcomes
+
     # ------------------------------------------------------------------ steps
+
+    def _refused_move(self, path: str, error: OSError) -> StorageFailure:
+        return _refused(self._failure("move", path, error))
 
     def _confirm(self, path: str) -> None:
         try:

@@ -27,6 +27,7 @@ from hudi_py.storage.base import (
     check_below_root,
     check_names,
     check_path,
+    checked_moves,
     is_hidden,
 )
 
@@ -195,6 +196,17 @@ class MemoryStorage:
         with self._lock:
             for path in [path for path in self._objects if path.startswith(prefix)]:
                 del self._objects[path]
+
+    def delete_empty(self, folder: str) -> bool:
+        check_below_root(folder)
+        return False  # a folder exists only while something is in it
+
+    def move_many(self, paths: Iterable[str], source: str, target: str) -> Mapping[str, bool | StorageFailure]:
+        wanted = checked_moves(paths, source, target)
+        with self._lock:
+            there = {path: self._objects.pop(old, None) for path, (old, _) in wanted.items()}
+            self._objects.update({wanted[path][1]: found for path, found in there.items() if found is not None})
+        return {path: found is not None for path, found in there.items()}
 
 
 class _DataFile(io.BytesIO):

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import BinaryIO
 
 from hudi_py.errors import AlreadyExists, NotFound
-from hudi_py.storage.base import Capabilities, Deletion, Entry, Listing, Storage, Versioned, check_below_root
+from hudi_py.storage.base import (
+    Capabilities,
+    Deletion,
+    Entry,
+    Listing,
+    Storage,
+    Versioned,
+    check_below_root,
+    checked_moves,
+)
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 
@@ -101,6 +110,19 @@ class RehearsalStorage:
     def delete_folder(self, folder: str) -> None:
         self._written.delete_folder(folder)
         self._deleted_folders.add(f"{check_below_root(folder)}/")
+
+    def delete_empty(self, folder: str) -> bool:
+        check_below_root(folder)
+        return False  # what is rehearsed has no folders of its own
+
+    def move_many(self, paths: Iterable[str], source: str, target: str) -> Mapping[str, Deletion]:
+        moved: dict[str, Deletion] = {}
+        for path, (old, new) in checked_moves(paths, source, target).items():
+            moved[path] = self.size(old) is not None
+            if moved[path]:
+                self._written.replace(new, self.read(old))
+                self.delete(old)
+        return moved
 
     def _holder(self, path: str) -> Storage:
         """Return the storage that holds the content of *path*. Raises `NotFound` if it was deleted here."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO, TypeAlias, TypeVar, cast
 
 from hudi_py.errors import AlreadyExists, ConfigError, HudiError, NotFound, OutcomeUnknown, StorageError
@@ -25,6 +26,7 @@ from hudi_py.storage.base import (
     check_names,
     check_path,
     check_read_size,
+    checked_moves,
     is_hidden,
 )
 from hudi_py.storage.remote_backends import Backend, FsspecBackend, S3Backend
@@ -188,6 +190,29 @@ class RemoteStorage:
         check_below_root(folder)
         while self._call("delete_folder", folder, lambda backend: backend.delete_folder_page(folder)):
             pass  # ends, because each call deletes a page or raises
+
+    def delete_empty(self, folder: str) -> bool:
+        check_below_root(folder)
+        return self._call("delete_empty", folder, lambda backend: backend.delete_empty(folder))
+
+    def move_many(self, paths: Iterable[str], source: str, target: str) -> Mapping[str, bool | StorageFailure]:
+        """Copy on the server, a few at a time, then delete what was copied, in pages."""
+        moves = checked_moves(paths, source, target)
+
+        def copied(path: str) -> bool | StorageFailure:
+            old, new = moves[path]
+            try:
+                return self._call("move_many", old, lambda backend: backend.copy(old, new))
+            except StorageError as error:
+                return StorageFailure(str(error), error.retryable)
+
+        with ThreadPoolExecutor(REQUESTS_MAX, thread_name_prefix="hudi-py-move") as pool:
+            outcomes = dict(zip(moves, pool.map(copied, moves), strict=True))
+        there = {moves[path][0]: path for path, outcome in outcomes.items() if outcome is True}
+        for old, outcome in self.delete_many(there).items():
+            if isinstance(outcome, StorageFailure):
+                outcomes[there[old]] = outcome
+        return outcomes
 
     # ------------------------------------------------------------------ steps
 

@@ -55,6 +55,8 @@ class Backend(Protocol):
     def delete(self, path: str) -> bool: ...
     def delete_page(self, paths: Sequence[str]) -> dict[str, bool | StorageFailure]: ...
     def delete_folder_page(self, folder: str) -> bool: ...
+    def delete_empty(self, folder: str) -> bool: ...
+    def copy(self, source: str, target: str) -> bool: ...
 
 
 class S3Backend:
@@ -161,6 +163,17 @@ class S3Backend:
         for failure in self._delete_keys(keys).values() if keys else ():
             raise StorageError(failure.message, failure.retryable)
         return bool(answer.get("IsTruncated"))
+
+    def delete_empty(self, folder: str) -> bool:
+        return False  # there are no folders
+
+    def copy(self, source: str, target: str) -> bool:
+        """Copy on the server, in parts where the object is larger than one request may copy; False if it is absent."""
+        try:
+            self._fs.cp_file(f"{self._bucket}/{self._key(source)}", f"{self._bucket}/{self._key(target)}")
+        except FileNotFoundError:
+            return False
+        return True
 
     def _delete_keys(self, keys: Sequence[str]) -> dict[str, StorageFailure]:
         """Delete keys and return the failures by key; s3fs's own bulk deletion ignores that part of the response."""
@@ -281,6 +294,19 @@ class FsspecBackend:
     def delete_folder_page(self, folder: str) -> bool:
         self._delete_tree(self._full(folder))
         return False
+
+    def delete_empty(self, folder: str) -> bool:
+        full = self._full(folder)
+        if self.size(folder) is not None or not self._fs.isdir(full) or self._children(full):
+            return False
+        self._fs.rmdir(full)
+        return True
+
+    def copy(self, source: str, target: str) -> bool:
+        if self.size(source) is None:
+            return False
+        self._fs.cp_file(self._full(source), self._in_folder(target))
+        return True
 
     def _delete_tree(self, full: str) -> None:
         # Not `rm(recursive=True)`: that expands patterns, and a partition may be called `a*`.

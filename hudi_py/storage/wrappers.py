@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, TypeVar
 
 from hudi_py.errors import RefusedError
+from hudi_py.model.files import join_path
 from hudi_py.storage.base import MUTATING_VERBS, Capabilities, Deletion, Listing, Storage, Versioned
 
 T = TypeVar("T")
@@ -99,6 +100,14 @@ class DelegatingStorage:
 
     def delete_folder(self, folder: str) -> None:
         self._around("delete_folder", (folder,), lambda: self.inner.delete_folder(folder))
+
+    def delete_empty(self, folder: str) -> bool:
+        return self._around("delete_empty", (folder,), lambda: self.inner.delete_empty(folder))
+
+    def move_many(self, paths: Iterable[str], source: str, target: str) -> Mapping[str, Deletion]:
+        wanted = tuple(paths)
+        moved = tuple(join_path(source, path) for path in wanted)
+        return self._around("move_many", moved, lambda: self.inner.move_many(wanted, source, target))
 
 
 class ReadOnlyStorage(DelegatingStorage):

@@ -95,6 +95,7 @@ SERVICES = {  # an import between two services; None stands for all of them
     "usage": {"clean", "explain"},  # the planner's verdicts, in the words of explain
     "simulation": {"clean"},
     "doctor": {"archive", "check", "clean", "usage"},  # what they would do, and the form of a finding
+    "orphans": {"check"},  # what the check knows of every file
     "recovery": None,
 }
 FREE = {"testing"}  # may import anything, and only tests import it

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from hudi_py.fsview.expected import is_size_right
 from hudi_py.fsview.foreign import foreign_base_files
+from hudi_py.fsview.origin import Origins
 from hudi_py.model.files import BaseFile, LogFile, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action
 from hudi_py.model.records import (
@@ -28,7 +29,6 @@ from hudi_py.services.check.findings import ARCHIVE, Finding, finding
 from hudi_py.services.check.judge_past import Promises
 from hudi_py.services.check.judge_rows import Needs
 from hudi_py.timeline.before_start import Before
-from hudi_py.timeline.timeline import COMMITS
 from hudi_py.versions.format import LogNaming
 
 _TAKEN_BACK_SIZE: Final = 1  # how Hudi lists log files of a delta commit that it rolled back on layout 1
@@ -61,16 +61,17 @@ class Expectation:
     def __init__(self, facts: TableFacts) -> None:
         self._facts = facts
         timeline = facts.timeline
-        self.pending = frozenset(i.requested_time for i in timeline.writes.pending())
+        self._origins = Origins(timeline, facts.archived)
+        self.pending = self._origins.pending
         self.pending_deltas = bool(timeline.pending(Action.DELTA_COMMIT))
         self.is_restoring = bool(timeline.pending(Action.RESTORE))
-        self.known = frozenset(i.requested_time for i in timeline.writes.completed())
+        self.known = self._origins.known
         self.decoded = frozenset(
             each.instant.requested_time
             for each in facts.instants
             if each.instant.is_completed and isinstance(each.content, CommitMetadata)
         )
-        self.archived = None if facts.archived is None else frozenset(i.requested_time for i in facts.archived)
+        self.archived = self._origins.archived
         self.extensions = facts.base_file_extensions
         self.named: dict[str, dict[str, Named]] = {}
         self.gone: dict[str, set[str]] = {path: set(names) for path, names in facts.archived_cleans.items()}
@@ -104,30 +105,15 @@ class Expectation:
 
     def is_orphan(self, requested_time: str) -> bool:
         """Whether no instant has that time, and readers can see that."""
-        if requested_time in self.known or requested_time in self.pending:
-            return False
-        if self.archived is not None and requested_time in self.archived:
-            return False
-        # From before the start it would count as committed: that is `looks_committed`.
-        start = self._facts.timeline.committed.start
-        return start is None or requested_time > start
+        return self._origins.is_orphan(requested_time)
 
     def looks_committed(self, requested_time: str) -> bool:
         """Whether the time is before the active timeline, and the archive, which begins earlier, does not have it."""
-        if requested_time in self.known or requested_time in self.pending or self.is_orphan(requested_time):
-            return False
-        first = self._first_archived
-        # Before the first archived commit nothing is known, so nothing is claimed.
-        return first is not None and requested_time > first and requested_time not in (self.archived or ())
+        return self._origins.looks_committed(requested_time)
 
     def is_of_lost_archive(self, requested_time: str) -> bool:
         """Whether a file of that time proves an archived write, though there is no archive."""
         return self._before is not None and self._before.is_archived(requested_time)
-
-    @cached_property
-    def _first_archived(self) -> str | None:
-        commits = (i for i in self._facts.archived or () if i.action in COMMITS and i.is_completed)
-        return next((i.requested_time for i in commits), None)
 
     def _learn(self, time: str, content: object) -> None:
         if isinstance(content, CommitMetadata):

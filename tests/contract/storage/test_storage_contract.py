@@ -32,7 +32,16 @@ def names(storage: Storage, folder: str = "") -> set[str]:
 
 def invoke(storage: Storage, verb: str, path: str) -> object:
     """Call *verb* with *path* wherever it takes one."""
-    values = {"path": path, "folder": path, "paths": [path], "names": ["a"], "data": b"data", "version": None}
+    values = {
+        "path": path,
+        "folder": path,
+        "paths": [path],
+        "names": ["a"],
+        "data": b"data",
+        "version": None,
+        "source": "",
+        "target": "m",
+    }
     parameters = inspect.signature(getattr(Storage, verb)).parameters
     arguments = [values[name] for name, one in parameters.items() if name != "self" and one.default is one.empty]
     return getattr(storage, verb)(*arguments)
@@ -452,3 +461,38 @@ def test_errors_survive_pickling(storage):
         storage.read("nothing")
     twin = pickle.loads(pickle.dumps(caught.value))
     assert (type(twin), str(twin), twin.retryable) == (NotFound, str(caught.value), False)
+
+
+# ---------------------------------------------------------------------- moving
+
+
+def test_moved_files_keep_their_path_below_another_folder(storage):
+    """Content and relative path stay; an absent file is reported, one that is there already is replaced."""
+    for path, data in (("p/a", b"1"), ("p/q=1/b", b"2"), ("m/p/a", b"old")):
+        storage.replace(path, data)
+    outcome = storage.move_many(["p/a", "p/q=1/b", "p/none"], "", "m")
+    assert outcome == {"p/a": True, "p/q=1/b": True, "p/none": False}
+    assert (storage.read("m/p/a"), storage.read("m/p/q=1/b")) == (b"1", b"2")
+    assert storage.size("p/a") is None
+    assert storage.move_many(["p/a"], "m", "") == {"p/a": True}
+    assert storage.read("p/a") == b"1"
+    assert storage.move_many([], "m", "") == {}
+
+
+def test_a_move_out_of_the_table_is_refused_and_moves_nothing(storage):
+    """One bad path, or the same folder twice: no file is moved."""
+    storage.replace("a", b"1")
+    for paths, source, target in ((["a", "../b"], "", "m"), (["a"], "", "../m"), (["a"], "", "")):
+        with pytest.raises(ConfigError):
+            storage.move_many(paths, source, target)
+    assert storage.read("a") == b"1"
+
+
+def test_only_empty_folders_are_removed_as_empty(storage):
+    """A folder with anything in it stays; where folders exist by themselves, an empty one goes."""
+    storage.replace("p/q/a", b"1")
+    assert storage.delete_empty("p/q") is False
+    assert storage.read("p/q/a") == b"1"
+    storage.delete("p/q/a")
+    assert storage.delete_empty("p/q") is storage.capabilities.has_folders
+    assert storage.delete_empty("none") is False

@@ -1,0 +1,139 @@
+"""The command ``hudi-py orphans``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from hudi_py.errors import ConfigError
+from hudi_py.inspection import render
+from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.say import say
+from hudi_py.model.instant_time import iso_utc
+from hudi_py.model.words import counted, human_bytes
+
+if TYPE_CHECKING:
+    from hudi_py.services.orphans.facts import OrphanReport
+
+_FILES_SHOWN_MAX: Final = 500
+
+
+@click.command()
+@click.argument("table")
+@click.option("--older-than", metavar="D", help="Remove only files of at least this age (36h, 7d). Default: 3d.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed and why; nothing is written.")
+@click.option("--quarantine", is_flag=True, help="Move the files aside, so that undo puts them back. The default.")
+@click.option("--delete", is_flag=True, help="Delete the files for good.")
+@click.option("--max-deletes", type=click.IntRange(min=0), metavar="N", help="Remove at most N files, oldest first.")
+@click.option("--inventory", type=click.Path(), help="CSV or Parquet with path, size, mtime, in place of listings.")
+@command
+def orphans(
+    common: Common,
+    table: str,
+    older_than: str | None,
+    dry_run: bool,
+    quarantine: bool,
+    delete: bool,
+    max_deletes: int | None,
+    inventory: str | None,
+) -> None:
+    r"""
+    Remove data files that no instant knows: of writes that were undone, of retried tasks, of failed deletions.
+
+    A file is removed only if it is old enough, and if timeline, archive, metadata table, savepoints, pending plans,
+    markers and heartbeats all say that nothing needs it. If something about the table is in doubt, nothing is removed.
+
+    \b
+    Examples:
+      hudi-py orphans TABLE --dry-run
+      hudi-py orphans TABLE --older-than 7d
+      hudi-py undo TABLE orphans-20261101120000000
+    """
+    chosen = [name for name, is_given in (("--quarantine", quarantine), ("--delete", delete)) if is_given]
+    if len(chosen) > 1 or (dry_run and quarantine):
+        raise ConfigError("--dry-run, --quarantine and --delete exclude each other; give one of them")
+    opened = common.open(table)
+    if dry_run:
+        opened = opened.read_only()
+    report = opened.orphans(
+        older_than=older_than,
+        dry_run=dry_run,
+        delete=delete,
+        max_deletes=max_deletes,
+        inventory=inventory,
+        now=common.planning_time(opened),
+    )
+    if common.as_json:
+        print_json(orphan_entry(report))
+    else:
+        _print(table, report, is_dry_run=dry_run)
+    if report.failed:
+        path, why = next(iter(report.failed.items()))
+        say(f"hudi-py: {counted(len(report.failed), 'file')} could not be removed, as {path}: {why}", file=sys.stderr)
+        raise SystemExit(1)
+
+
+def orphan_entry(report: OrphanReport) -> dict[str, Any]:
+    """Return the document that ``hudi-py orphans --json`` prints."""
+    done = frozenset(report.done)
+    return {
+        "action": report.action.value,
+        "older_than": iso_utc(report.older_than_ms),
+        "files_seen": report.files_seen,
+        "orphans": [
+            {
+                "path": each.file.path,
+                "size_bytes": each.file.size_bytes,
+                "modified": None if each.file.modified_ms is None else iso_utc(each.file.modified_ms),
+                "verdict": each.fate.value,
+                "reason": each.reason,
+                "kept_because": each.why_kept or None,
+                "removed": each.file.path in done,
+            }
+            for each in report.verdicts
+        ],
+        "files_to_remove": len(report.to_remove),
+        "bytes_to_remove": report.bytes_to_remove,
+        "left": report.left,
+        "failed": dict(report.failed),
+        "empty_folders": list(report.empty_folders),
+        "removed_folders": list(report.removed_folders),
+        "quarantine": report.quarantine,
+        "doubts": list(report.doubts),
+        "other_tables": list(report.other_tables),
+    }
+
+
+def _print(table: str, report: OrphanReport, *, is_dry_run: bool) -> None:
+    if report.verdicts:
+        rows = [
+            (each.file.path, human_bytes(each.file.size_bytes), each.fate.value, each.why_kept or each.reason)
+            for each in report.verdicts[:_FILES_SHOWN_MAX]
+        ]
+        title = f"{table}: {counted(len(report.verdicts), 'file')} that no instant knows"
+        render.table(title, ("file", "size", "verdict", "why"), rows, right=(1,))
+        if len(report.verdicts) > len(rows):
+            say(f"and {counted(len(report.verdicts) - len(rows), 'file')} more; --json lists all")
+    else:
+        say(f"no orphans among {counted(report.files_seen, 'data file')}")
+    for path in report.other_tables:
+        say(f"other      {path} is a table of its own and was not looked into")
+    for doubt in report.doubts:
+        say(f"doubt      {doubt}")
+    what = f"{counted(len(report.to_remove), 'file')}, {human_bytes(report.bytes_to_remove)}"
+    folders = f", {counted(len(report.empty_folders), 'empty folder')}" if report.empty_folders else ""
+    if is_dry_run:
+        word = "nothing would be removed" if report.doubts else f"would be removed: {what}{folders}"
+        say(f"total      {word} (nothing was written)")
+        return
+    if report.done:
+        where = f"moved to {report.quarantine}" if report.quarantine else "deleted for good"
+        say(f"total      {counted(len(report.done), 'file')} {where}")
+    if report.removed_folders:
+        say(f"folders    {counted(len(report.removed_folders), 'empty folder')} removed")
+    if report.left:
+        say(f"left       {counted(report.left, 'file')}; the limit of this run leaves them for the next one")
+    if report.quarantine:
+        say(f"undo       hudi-py undo {table} {report.quarantine.rpartition('/')[2]}")

@@ -1,0 +1,1 @@
+"""Files that no instant knows: found, judged, moved into quarantine or deleted."""

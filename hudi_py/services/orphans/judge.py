@@ -1,0 +1,266 @@
+"""
+Which files belong to no instant, and which of those may be removed. Pure.
+
+Two steps, because nearly all files of a table are in order: `Suspicion` looks at the name alone and passes over files
+of known writes; `judge` asks about the few that are left everything that the check knows of the table. A file is
+removed only if each of these is known, and speaks for it; otherwise it is kept, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from datetime import tzinfo
+from typing import Final
+
+import attrs
+
+from hudi_py.fsview.fate import PartitionFates
+from hudi_py.fsview.foreign import foreign_base_files
+from hudi_py.fsview.needs import Needed
+from hudi_py.fsview.origin import Origins
+from hudi_py.model.files import BaseFile, LogFile, join_path, parse_base_file, parse_log_file
+from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.services.check.facts import TableFacts
+from hudi_py.services.check.judge_files import Expectation
+from hudi_py.services.orphans.facts import OrphanFate, OrphanFile, OrphanVerdict
+from hudi_py.storage.base import Entry
+
+FEW: Final = 10
+"""Up to this number of files the share is not looked at: in a small table one file is a large share."""
+
+
+class Suspicion:
+    """
+    Finds the files that may belong to no instant, by their names.
+
+    Args:
+        origins: The times of the table's writes.
+        undone: Requested time of each write that was undone, to what undid it.
+        cleaned: Partition path to names of files that completed cleans recorded, to the clean.
+    """
+
+    def __init__(self, origins: Origins, undone: Mapping[str, str], cleaned: Mapping[str, Mapping[str, str]]) -> None:
+        self._origins, self._undone, self._cleaned = origins, undone, cleaned
+        self._is_suspect: dict[str, bool] = {}
+        self.files_seen = 0
+        self.early: set[str] = set()
+        """Times of files from before the active timeline."""
+
+    def of(self, partition_path: str, entries: Collection[Entry]) -> list[OrphanFile]:
+        """The suspects among the files of one folder."""
+        cleaned = self._cleaned.get(partition_path, {})
+        attempts: dict[tuple[str, str], Entry] = {}
+        found: dict[str, Entry] = {}
+        for entry in entries:
+            name = entry.name
+            base = parse_base_file(name)
+            parsed = base or parse_log_file(name)
+            if parsed is None:
+                continue
+            self.files_seen += 1
+            time = parsed.instant_time
+            is_suspect = self._is_suspect.get(time)
+            if is_suspect is None:
+                is_suspect = self._is_suspect[time] = self._judge(time)
+            if is_suspect or name in cleaned:
+                found[name] = entry
+            if base is not None:  # of two attempts of a task, one is left over
+                other = attempts.setdefault((base.file_id, time), entry)
+                if other is not entry:
+                    found[name] = entry
+                    found[other.name] = other
+        return [
+            OrphanFile(partition_path, name, each.size_bytes or 0, each.modified_ms) for name, each in found.items()
+        ]
+
+    def _judge(self, time: str) -> bool:
+        start = self._origins.timeline.first_not_savepointed
+        if start is not None and time < start:
+            self.early.add(time)
+        return time in self._undone or self._origins.is_orphan(time) or self._origins.looks_committed(time)
+
+
+@attrs.frozen(kw_only=True)
+class Surroundings:
+    """
+    What is known of the table around the suspects.
+
+    Args:
+        expected: What the instants say of the table's files.
+        facts: The contents of all instants.
+        undone: As for `Suspicion`.
+        cleaned: As for `Suspicion`.
+        reruns: Times in *undone* under which a service may have been run again.
+        fates: Who needs the files of each partition.
+        listed: Names of the files that the metadata table lists, by partition path; None without metadata table.
+        alive: Requested times of writes whose heartbeat is not expired.
+        marked: Partition path and name of each file that has a marker of a pending write.
+        before_ms: Only files from before this time are removed, in epoch milliseconds.
+        zone: Of the times in names.
+    """
+
+    expected: Expectation
+    facts: TableFacts
+    undone: Mapping[str, str]
+    cleaned: Mapping[str, Mapping[str, str]]
+    reruns: frozenset[str]
+    fates: Mapping[str, PartitionFates]
+    listed: Mapping[str, Collection[str]] | None
+    alive: frozenset[str]
+    marked: frozenset[tuple[str, str]]
+    before_ms: int
+    zone: tzinfo
+
+
+def judge(seen: Surroundings, suspects: Collection[OrphanFile]) -> Iterator[OrphanVerdict]:
+    """Judge each suspect; those that turn out to be files of the table are left out."""
+    for file in suspects:
+        parsed = parse_base_file(file.name) or parse_log_file(file.name)
+        assert parsed is not None  # only data files are suspects
+        reason, doubt = _reason(seen, file, parsed)
+        if not reason:
+            continue
+        if _is_young(seen, file, parsed.instant_time):
+            yield OrphanVerdict(
+                file, OrphanFate.YOUNG, reason, "it is not old enough: a write that is running may need it"
+            )
+            continue
+        why = doubt or _kept(seen, file, parsed)
+        yield OrphanVerdict(file, OrphanFate.KEEP if why else OrphanFate.REMOVE, reason, why)
+
+
+def _reason(seen: Surroundings, file: OrphanFile, parsed: BaseFile | LogFile) -> tuple[str, str]:
+    """Why the file belongs to no instant, ``""`` if it belongs to one; and what makes that doubtful."""
+    expected, time = seen.expected, parsed.instant_time
+    if isinstance(parsed, BaseFile) and foreign_base_files([file.name], expected.extensions):
+        return f"no instant has its time {time}", "it has another format than the table's files"
+    clean = seen.cleaned.get(file.partition_path, {}).get(file.name)
+    if clean is not None:
+        return f"clean {clean} was to delete it, and could not", ""
+    if file.name in expected.named.get(file.partition_path, {}) or time in expected.pending:
+        return "", ""
+    if time in expected.decoded:
+        return _left_by_a_task(seen, file, parsed)
+    undone = seen.undone.get(time)
+    reason = f"no instant has its time {time}" if undone is None else f"{undone} undid {time}, which wrote it"
+    if expected.is_orphan(time):
+        return reason, ""
+    if undone is None and not expected.looks_committed(time):
+        return "", ""
+    if expected.archived is not None and time in expected.archived:
+        return "", ""
+    is_proven = undone is not None and expected.archived is not None and time not in seen.reruns
+    return reason, "" if is_proven else "it is older than the active timeline, so readers take it for a committed one"
+
+
+def _left_by_a_task(seen: Surroundings, file: OrphanFile, parsed: BaseFile | LogFile) -> tuple[str, str]:
+    """A base file that its commit does not name; only beside the one that it names it is left by a retried task."""
+    if isinstance(parsed, LogFile):
+        return "", ""
+    time, prefix = parsed.instant_time, f"{parsed.file_id}_"
+    for name, named in seen.expected.named.get(file.partition_path, {}).items():
+        if named.requested_time == time and name.startswith(prefix):
+            return f"a task that was retried left it: {time} names {name} instead", ""
+    return f"{time} does not name it", "readers show its rows; hudi-py check tells more (file-unnamed)"
+
+
+def _is_young(seen: Surroundings, file: OrphanFile, time: str) -> bool:
+    """By the storage's time and by the one in the name; without the former it counts as young."""
+    if file.modified_ms is None or file.modified_ms >= seen.before_ms:
+        return True
+    try:
+        begun = parse_instant_time(time, seen.zone)
+    except ValueError:  # digits that are no date: the storage's time decides
+        return False
+    return begun.timestamp() * 1000 >= seen.before_ms
+
+
+def _kept(seen: Surroundings, file: OrphanFile, parsed: BaseFile | LogFile) -> str:
+    """What keeps a file that is old enough; ``""`` for nothing."""
+    expected, time = seen.expected, parsed.instant_time
+    if time in seen.alive:
+        return f"the heartbeat of {time} shows that its write is running"
+    if (file.partition_path, file.name) in seen.marked:
+        return "a pending write has a marker for it"
+    if time in seen.facts.marker_times and time not in seen.undone and time not in expected.known:
+        return f"the markers of {time} are there, so its write may not be over; hudi-py recover tells"
+    if seen.listed is not None and file.name in seen.listed.get(file.partition_path, ()):
+        return "the metadata table lists it"
+    fate = seen.fates[file.partition_path].of(file.name) if file.partition_path in seen.fates else None
+    # Of two attempts of a task the fate is that of their slice, which the other one holds.
+    if isinstance(fate, Needed) and not (isinstance(parsed, BaseFile) and time in expected.decoded):
+        return str(fate)
+    if seen.facts.log_naming.tells_slice and isinstance(parsed, LogFile) and expected.pending_deltas:
+        return "a pending delta commit may be writing into it"
+    if file.name in expected.going.get(file.partition_path, ()):
+        return "a pending clean or rollback is going to delete it"
+    return ""
+
+
+def doubts(facts: TableFacts, expected: Expectation, early: Collection[str]) -> Iterator[str]:
+    """
+    Why no file of the table may be removed, however clear its own case.
+
+    Args:
+        facts: Of the table.
+        expected: The same, as expectations.
+        early: Times of files from before the active timeline.
+    """
+    if facts.archive_problem is not None:
+        yield f"the archive cannot be read, so it is unknown which writes were completed: {facts.archive_problem}"
+    lost = sorted(time for time in early if expected.is_of_lost_archive(time))
+    if lost:
+        yield f"the archive is missing as a whole: files of {lost[0]} are there, which was written before the timeline"
+    for each in facts.instants:
+        if each.problem is not None:
+            yield f"{each.instant} cannot be read: {each.problem}"
+        elif each.is_empty and each.instant.is_completed:
+            yield f"{each.instant} is empty"
+        elif each.lacks_plan:
+            yield f"{each.instant} has no plan, so it is unknown which files it needs"
+    for time, why in facts.completed_once.items():
+        yield f"the write {time} was completed once, and its completed file is missing: {why}"
+    if facts.metadata is not None and facts.metadata.problem is not None:
+        yield f"the metadata table cannot be read: {facts.metadata.problem}"
+    if facts.properties_problem is not None:
+        yield f"the properties cannot be used: {facts.properties_problem}"
+
+
+def tripped(files_seen: int, suspects: int, remove: int, share_max: float) -> Iterator[str]:
+    """
+    Why so many files cannot all be garbage.
+
+    Args:
+        files_seen: Data files in the table's folders.
+        suspects: Those that no instant knows.
+        remove: Those that would be removed.
+        share_max: Largest share of all files that may be removed, from 0 to 1.
+    """
+    if remove and suspects >= files_seen:
+        yield "no instant knows any of the table's files: the timeline is probably not the one of these files"
+    elif remove > FEW and remove > share_max * files_seen:
+        yield (
+            f"{remove} of {files_seen} files would be removed, more than hoodie_py.orphans.max.share={share_max:g}; "
+            "if that is meant, set it higher"
+        )
+
+
+def empty_folders(folders: Mapping[str, bool], named: Collection[str]) -> tuple[str, ...]:
+    """
+    The folders below which no file lies, deepest first.
+
+    Args:
+        folders: Path of each folder to whether files lie directly in it.
+        named: Partition paths that an instant or the metadata table names; those stay.
+    """
+    full = {""}
+    for path, has_files in folders.items():
+        if has_files or path in named:
+            parts = path.split("/")
+            full.update("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+    return tuple(sorted(folders.keys() - full, key=lambda path: (-path.count("/"), path)))
+
+
+def rank(verdict: OrphanVerdict) -> tuple[int, str]:
+    """The order in which files are removed: the oldest first."""
+    return (verdict.file.modified_ms or 0, join_path(verdict.file.partition_path, verdict.file.name))

@@ -1,0 +1,359 @@
+"""
+Finds the files of a table that no instant knows, and removes them: into quarantine, or for good.
+
+Order of effects, under the table's lock: the table is judged again, the manifest of the quarantine is written, files
+are moved (or deleted), then folders that are empty are removed, the deepest first. A crash at any point leaves each
+file at its place, in quarantine, or, where deletion was asked for, deleted; the next run goes on with the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Final, TypedDict
+
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.config.keys import Settings
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, UnsupportedTable
+from hudi_py.fsview.fate import judge_partition_files
+from hudi_py.fsview.loader import load_facts
+from hudi_py.fsview.origin import Origins
+from hudi_py.mdt.read import MetadataReader
+from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.instant_time import format_instant_time, parse_duration, parse_instant_time
+from hudi_py.model.records import CleanMetadata, RollbackMetadata
+from hudi_py.runtime.log import log
+from hudi_py.services.check.facts import TableFacts
+from hudi_py.services.check.gather import gather
+from hudi_py.services.check.judge_files import Expectation
+from hudi_py.services.orphans.facts import OrphanAction, OrphanFate, OrphanFile, OrphanReport, OrphanVerdict
+from hudi_py.services.orphans.judge import Surroundings, Suspicion, doubts, empty_folders, judge, rank, tripped
+from hudi_py.services.orphans.walk import Folder, read_inventory, walk_table
+from hudi_py.storage.base import SideFileLeft, Storage, StorageFailure
+from hudi_py.timeline.archive import load_archived
+from hudi_py.timeline.completions import contents_of, undone_by
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.heartbeat import Rhythm, pulses
+from hudi_py.timeline.markers import read_markers
+from hudi_py.timeline.quarantine import Manifest, free_name, sizes_in, store_manifest
+from hudi_py.timeline.store import TimelineStore
+from hudi_py.timeline.timeline import Timeline
+
+_RUN_AGAIN: Final = ("commit", "deltacommit")
+"""Actions of which a rollback undoes the write for good; a service may be run again under the same time (B-25)."""
+
+
+class OrphanOptions(TypedDict, total=False):
+    """
+    How to look for files that no instant knows.
+
+    - ``older_than``: smallest age of a file that is removed (``36h``, ``7d``, or a timedelta); by default
+      ``hoodie_py.orphans.older.than``, which is 3 days.
+    - ``dry_run``: only look; nothing is written.
+    - ``delete``: delete the files for good instead of moving them into quarantine.
+    - ``max_deletes``: largest number of files to remove; the rest is left for the next run.
+    - ``inventory``: path of a CSV or Parquet file of the store, with the columns path, size and mtime, which is read
+      instead of listing the folders.
+    - ``now``: timezone-aware; replaces the clock for ages.
+    """
+
+    older_than: str | timedelta | None
+    dry_run: bool
+    delete: bool
+    max_deletes: int | None
+    inventory: str | None
+    now: datetime | None
+
+
+def orphan_service(contents: Contents, table: TableConfig, settings: Settings, options: OrphanOptions) -> OrphanService:
+    """
+    Return the service for these options.
+
+    Raises:
+        ConfigError: A value is invalid, or two contradict each other.
+    """
+    age, most = options.get("older_than"), options.get("max_deletes")
+    span = parse_duration(age) if isinstance(age, str) else age
+    if age is not None and (span is None or span < timedelta(0)):
+        raise ConfigError(f"older_than={age}: give an age such as 36h or 7d; nothing was done")
+    if most is not None and most < 0:
+        raise ConfigError(f"max_deletes={most}: give the largest number of files to remove; nothing was done")
+    doing = OrphanAction.DELETE if options.get("delete") else OrphanAction.QUARANTINE
+    return OrphanService(
+        contents=contents,
+        table=table,
+        settings=settings,
+        action=OrphanAction.SHOW if options.get("dry_run") else doing,
+        older_than=span,
+        max_deletes=most,
+        inventory=options.get("inventory"),
+        now=options.get("now"),
+    )
+
+
+@attrs.frozen(kw_only=True)
+class OrphanService:
+    """
+    Removes files that no instant knows from one table.
+
+    Args:
+        contents: The table's timeline.
+        table: Its properties.
+        settings: As given.
+        action: What to do with the files.
+        older_than: Smallest age of a file that is removed; None for ``hoodie_py.orphans.older.than``.
+        max_deletes: Largest number of files that one run removes; None for no limit.
+        inventory: Path of an inventory file of the store, which is read instead of listing the folders.
+        now: Replaces the clock for ages.
+    """
+
+    contents: Contents
+    table: TableConfig
+    settings: Settings
+    action: OrphanAction = OrphanAction.QUARANTINE
+    older_than: timedelta | None = None
+    max_deletes: int | None = None
+    inventory: str | None = None
+    now: datetime | None = None
+
+    def plan(self) -> OrphanReport:
+        """
+        Find and judge the files; nothing is written.
+
+        Raises:
+            ConfigError: The inventory cannot be read.
+            CorruptMetadata: The timeline cannot be read.
+            StorageError: The storage refused or cannot be reached.
+        """
+        return self._look()[0]
+
+    def run(self) -> OrphanReport:
+        """
+        Find, judge and remove.
+
+        Raises:
+            RefusedError: There are files to remove, but something about the table is in doubt; nothing was removed.
+            ConflictError: Another writer holds the table's lock; nothing was removed.
+            As `plan`.
+        """
+        report, suspects, early = self._look()
+        self._refuse(report)
+        if self.action is OrphanAction.SHOW or not (report.to_remove or report.empty_folders):
+            return report  # with nothing to remove, there is nothing to lock
+        with self._store.lock.held("orphans"):
+            again = self._judged(report, suspects, early)
+            self._refuse(again)
+            return self._remove(again)
+
+    # --- looking -------------------------------------------------------------------------------------------------
+    def _look(self) -> tuple[OrphanReport, list[OrphanFile], frozenset[str]]:
+        timeline = self._store.load()
+        before = self._before_ms(timeline)
+        others: list[str] = []
+        folders: dict[str, bool] = {}
+        suspects: list[OrphanFile] = []
+        try:
+            origins = Origins(timeline, load_archived(self._storage, self.table))
+        except (CorruptMetadata, NotFound):
+            origins = Origins(timeline, None)
+        suspicion = Suspicion(origins, _undone(self.contents, timeline)[0], _cleaned(self.contents, timeline))
+        for folder in self._folders(others.append):
+            folders[folder.path] = bool(folder.files) or not _is_old(folder, before)
+            suspects += suspicion.of(folder.path, folder.files)
+        early = frozenset(suspicion.early)
+        report = OrphanReport(
+            action=self.action,
+            older_than_ms=before,
+            files_seen=suspicion.files_seen,
+            other_tables=tuple(sorted(others)),
+            empty_folders=self._empty(folders, others, timeline),
+        )
+        if not suspects:
+            return report, suspects, early
+        return self._judged(report, suspects, early), suspects, early
+
+    def _folders(self, others: Callable[[str], None]) -> Iterator[Folder]:
+        if self.inventory is not None:
+            return read_inventory(self.inventory, self._storage.root, others)
+        return walk_table(self._storage, others)
+
+    def _empty(self, folders: Mapping[str, bool], others: Iterable[str], timeline: Timeline) -> tuple[str, ...]:
+        """Only local disks have folders of their own, and while a write is pending it may just have made one."""
+        if self.inventory is not None or not self._storage.capabilities.has_folders or timeline.writes.pending():
+            return ()
+        return empty_folders({**folders, **dict.fromkeys(others, True)}, ())
+
+    def _judged(self, report: OrphanReport, suspects: list[OrphanFile], early: frozenset[str]) -> OrphanReport:
+        """Judge the suspects by the table as it is now; those that changed since they were listed are left out."""
+        contents = Contents(self._afresh())
+        facts = gather(contents, self.table, metadata=FILES_PARTITION in self.table.metadata_partitions)
+        expected = Expectation(facts)
+        doubtful = list(doubts(facts, expected, early))
+        verdicts: list[OrphanVerdict] = []
+        try:
+            seen = self._surroundings(contents, facts, expected, suspects)
+            verdicts = sorted(judge(seen, self._still_there(suspects)), key=lambda each: each.file.path)
+        except (CorruptMetadata, UnsupportedTable, NotFound) as error:
+            doubtful.append(str(error))
+        remove = sum(each.fate is OrphanFate.REMOVE for each in verdicts)
+        share = self.settings[keys.ORPHANS_MAX_SHARE]
+        doubtful += tripped(report.files_seen, len(verdicts), remove, share)
+        before = self._before_ms(facts.timeline)
+        return attrs.evolve(
+            report,
+            verdicts=tuple(verdicts),
+            doubts=tuple(doubtful),
+            older_than_ms=before,
+            empty_folders=() if doubtful else report.empty_folders,
+        )
+
+    def _still_there(self, suspects: list[OrphanFile]) -> list[OrphanFile]:
+        """The suspects that are as they were listed; an inventory may be days old."""
+        found = []
+        by_folder: dict[str, list[OrphanFile]] = {}
+        for each in suspects:
+            by_folder.setdefault(each.partition_path, []).append(each)
+        for path, group in by_folder.items():
+            there = {entry.name: entry for entry in self._storage.list(path, details=True) if not entry.is_folder}
+            for each in group:
+                entry = there.get(each.name)
+                if entry is not None:
+                    found.append(attrs.evolve(each, size_bytes=entry.size_bytes or 0, modified_ms=entry.modified_ms))
+        return found
+
+    def _surroundings(
+        self, contents: Contents, facts: TableFacts, expected: Expectation, suspects: list[OrphanFile]
+    ) -> Surroundings:
+        timeline = facts.timeline
+        partitions = {each.partition_path for each in suspects}
+        table_facts = load_facts(timeline, contents)
+        undone, reruns = _undone(contents, timeline)
+        listed = None
+        if FILES_PARTITION in self.table.metadata_partitions and self.settings[keys.METADATA_ENABLED] is not False:
+            metadata = MetadataTable(self._storage, self._store.clock)
+            with MetadataReader(metadata, timeline) as reader:
+                listed = {path: frozenset(reader.files(path)) for path in partitions}
+        names = {path: [each.name for each in self._storage.list(path) if not each.is_folder] for path in partitions}
+        return Surroundings(
+            expected=expected,
+            facts=facts,
+            undone=undone,
+            cleaned=_cleaned(contents, timeline),
+            reruns=reruns,
+            fates={path: judge_partition_files(table_facts, path, each) for path, each in names.items()},
+            listed=listed,
+            alive=frozenset(pulses(self._storage, self._store.clock, Rhythm.of(self.settings))),
+            marked=frozenset(_marked(self._storage, timeline)),
+            before_ms=self._before_ms(timeline),
+            zone=self._store.zone,
+        )
+
+    def _before_ms(self, timeline: Timeline) -> int:
+        """Files from before this time are old enough: the age asked for, and older than every write that has begun."""
+        now = self.now or self._store.clock.now()
+        age = self.settings[keys.ORPHANS_OLDER_THAN] if self.older_than is None else self.older_than
+        times = [now - age]
+        for instant in timeline.writes.pending():
+            if instant.state is not State.INFLIGHT:
+                continue  # a plan that nobody carries out yet must not keep files for ever
+            try:
+                times.append(parse_instant_time(instant.requested_time, self._store.zone))
+            except ValueError:
+                continue
+        return int(min(times).timestamp() * 1000)
+
+    # --- removing ------------------------------------------------------------------------------------------------
+    def _refuse(self, report: OrphanReport) -> None:
+        if report.doubts and self.action is not OrphanAction.SHOW and (report.to_remove or not report.verdicts):
+            raise RefusedError(
+                f"{self._storage.root}: no file was removed: {'; '.join(report.doubts)}. Look at hudi-py orphans "
+                "--dry-run and hudi-py check"
+            )
+
+    def _remove(self, report: OrphanReport) -> OrphanReport:
+        chosen = sorted(report.to_remove, key=rank)[: self.max_deletes]
+        paths = [each.file.path for each in chosen]
+        quarantine = None
+        if self.action is OrphanAction.QUARANTINE and paths:
+            manifest = self._manifest(chosen)
+            store_manifest(self._storage, manifest)
+            quarantine = manifest.folder
+            outcomes = self._storage.move_many(paths, "", manifest.files_folder)
+        else:
+            outcomes = self._storage.delete_many(paths)
+        failed = {path: each.message for path, each in outcomes.items() if isinstance(each, StorageFailure)}
+        done = [path for path, each in outcomes.items() if each is True or isinstance(each, SideFileLeft)]
+        emptied = tuple(path for path in report.empty_folders if self._storage.delete_empty(path))
+        log.info("orphans.removed", files=len(done), failed=len(failed), folders=len(emptied), quarantine=quarantine)
+        return attrs.evolve(
+            report,
+            done=tuple(sorted(done)),
+            failed=failed,
+            left=len(report.to_remove) - len(chosen),
+            removed_folders=emptied,
+            quarantine=quarantine,
+        )
+
+    def _manifest(self, chosen: list[OrphanVerdict]) -> Manifest:
+        now = self._store.clock.now()
+        made_ms = int(now.timestamp() * 1000)
+        return Manifest(
+            name=free_name(self._storage, f"orphans-{format_instant_time(now.astimezone(self._store.zone))}"),
+            kind="orphans",
+            made_ms=made_ms,
+            until_ms=made_ms + int(self.settings[keys.QUARANTINE_GRACE].total_seconds() * 1000),
+            files=sizes_in((each.file.partition_path, each.file.name, each.file.size_bytes) for each in chosen),
+            reasons={each.file.path: each.reason for each in chosen},
+        )
+
+    @property
+    def _store(self) -> TimelineStore:
+        return self.contents.store
+
+    @property
+    def _storage(self) -> Storage:
+        return self.contents.store.storage
+
+    def _afresh(self) -> TimelineStore:
+        store = self._store
+        return TimelineStore(store.storage, store.config, store.clock, lock=store.lock)
+
+
+def _is_old(folder: Folder, before_ms: int) -> bool:
+    return folder.modified_ms is not None and folder.modified_ms < before_ms
+
+
+def _undone(contents: Contents, timeline: Timeline) -> tuple[dict[str, str], frozenset[str]]:
+    """Times of undone writes, to the rollback or restore; and those of services that may have run again since."""
+    found: dict[str, str] = {}
+    reruns: set[str] = set()
+    completed = [i for i in timeline.of((Action.ROLLBACK, Action.RESTORE)) if i.is_completed]
+    for instant, content in contents_of(contents, completed):
+        found.update(dict.fromkeys(undone_by(content) or (), str(instant)))
+        if isinstance(content, RollbackMetadata):
+            actions = {each.requested_time: each.action for each in content.instants_rollback}
+            reruns.update(t for t in content.commits_rollback if actions.get(t, "") not in _RUN_AGAIN)
+    return found, frozenset(reruns)
+
+
+def _cleaned(contents: Contents, timeline: Timeline) -> dict[str, dict[str, str]]:
+    """Files that completed cleans recorded, by partition path and name, to the clean."""
+    found: dict[str, dict[str, str]] = {}
+    cleans: Iterable[Instant] = timeline.completed(Action.CLEAN)
+    for instant, content in contents_of(contents, cleans):
+        if isinstance(content, CleanMetadata):
+            for path, done in content.partitions.items():
+                names = dict.fromkeys(done.delete_path_patterns, instant.requested_time)
+                found.setdefault(path, {}).update(names)
+    return found
+
+
+def _marked(storage: Storage, timeline: Timeline) -> Iterator[tuple[str, str]]:
+    """Partition path and name of each file that a pending write has a marker for."""
+    for instant in timeline.pending():
+        for marker in read_markers(storage, instant.requested_time) or ():
+            yield marker.partition_path, marker.file_name

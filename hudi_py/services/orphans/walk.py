@@ -1,0 +1,156 @@
+"""
+Where the files of a table are listed from: its folders, or an inventory file of the store.
+
+Folders of other tables below this one (those with a ``.hoodie`` of their own) are left out with all that is in them.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from hudi_py.errors import ConfigError
+from hudi_py.fsview.listing import listing_threads
+from hudi_py.model.files import METADATA_FOLDER, join_path
+from hudi_py.storage.base import Entry, Storage
+
+_INVENTORY_COLUMNS: Final = ("path", "size", "mtime")
+_SECONDS_MAX: Final = 100_000_000_000  # a larger number is in milliseconds: as seconds it would be the year 5138
+
+
+class Folder(NamedTuple):
+    """
+    One folder of the table.
+
+    Args:
+        path: Relative path.
+        files: What lies directly in it, without folders.
+        modified_ms: When something was last created or deleted in it, in epoch milliseconds; None if unknown.
+    """
+
+    path: str
+    files: list[Entry]
+    modified_ms: int | None = None
+
+
+def walk_table(storage: Storage, others: Callable[[str], None]) -> Iterator[Folder]:
+    """
+    Yield every folder of the table but ``.hoodie``, down to the bottom, with sizes and times.
+
+    Args:
+        storage: Storage of the table.
+        others: Called with the path of each folder that is a table of its own.
+    """
+    threads = listing_threads(storage)
+    level: list[tuple[str, int | None]] = [("", None)]
+    with ThreadPoolExecutor(threads) as pool:
+        while level:
+            listings = (
+                pool.map(lambda folder: storage.list(folder[0], details=True), level)
+                if threads > 1
+                else (storage.list(path, details=True) for path, _ in level)
+            )
+            below: list[tuple[str, int | None]] = []
+            for (path, modified_ms), entries in zip(level, listings, strict=True):
+                folders = [entry for entry in entries if entry.is_folder]
+                if path and any(entry.name == METADATA_FOLDER for entry in folders):
+                    others(path)
+                    continue
+                below += [
+                    (join_path(path, each.name), each.modified_ms)
+                    for each in folders
+                    if path or each.name != METADATA_FOLDER
+                ]
+                files = [entry for entry in entries if not entry.is_folder] if folders else entries
+                yield Folder(path, files, modified_ms)
+            level = below
+
+
+def read_inventory(file: str, root: str, others: Callable[[str], None]) -> Iterator[Folder]:
+    """
+    Yield the folders of a table from an inventory of its store, so that nothing has to be listed.
+
+    Args:
+        file: CSV with a heading, or Parquet: the columns ``path`` (relative to the table, or a full path or URL),
+            ``size`` in bytes and ``mtime`` (epoch seconds or milliseconds, or ISO 8601).
+        root: The table's base path.
+        others: As for `walk_table`.
+
+    Raises:
+        ConfigError: The file cannot be read, or a column is missing or has other values.
+    """
+    folders: dict[str, list[Entry]] = {}
+    tables: set[str] = set()
+    bare = root.partition("://")[2] or root
+    for number, (path, size, mtime) in enumerate(_inventory_rows(file), 2):
+        relative = _relative(str(path), root, bare)
+        if relative is None:
+            continue
+        folder, _, name = relative.rpartition("/")
+        parts = folder.split("/") if folder else []
+        if METADATA_FOLDER in parts:
+            inner = "/".join(parts[: parts.index(METADATA_FOLDER)])
+            if inner:
+                tables.add(inner)
+            continue
+        try:
+            entry = Entry(name, False, int(size), _milliseconds(mtime))
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"--inventory {file}, row {number}: {error}; nothing was done") from error
+        folders.setdefault(folder, []).append(entry)
+    for table in sorted(tables):
+        others(table)
+    for folder, entries in sorted(folders.items()):
+        if not any(folder == table or folder.startswith(f"{table}/") for table in tables):
+            yield Folder(folder, entries)
+
+
+def _inventory_rows(file: str) -> Iterator[tuple[Any, Any, Any]]:
+    try:
+        if file.lower().endswith(".parquet"):
+            from pyarrow.parquet import ParquetFile
+
+            with ParquetFile(file) as opened:
+                _check_columns(file, opened.schema_arrow.names)
+                for batch in opened.iter_batches(columns=list(_INVENTORY_COLUMNS)):
+                    columns = batch.to_pydict()
+                    yield from zip(*(columns[name] for name in _INVENTORY_COLUMNS), strict=True)
+            return
+        with Path(file).open(newline="", encoding="utf-8") as text:
+            rows = csv.DictReader(text)
+            _check_columns(file, rows.fieldnames or ())
+            for row in rows:
+                yield row["path"], row["size"], row["mtime"]
+    except (OSError, UnicodeError, csv.Error) as error:
+        raise ConfigError(f"--inventory {file} cannot be read: {error}; nothing was done") from error
+
+
+def _check_columns(file: str, names: Any) -> None:
+    missing = [name for name in _INVENTORY_COLUMNS if name not in names]
+    if missing:
+        raise ConfigError(f"--inventory {file} has no column {missing[0]!r}; it needs {', '.join(_INVENTORY_COLUMNS)}")
+
+
+def _relative(path: str, root: str, bare: str) -> str | None:
+    """The path below the table; None for what lies outside of it. Schemes may differ (s3a and s3)."""
+    text = path.partition("://")[2] if "://" in path else path
+    for prefix in (f"{bare}/", f"{root}/"):
+        if text.startswith(prefix):
+            return text[len(prefix) :]
+    return None if "://" in path or text.startswith("/") else text
+
+
+def _milliseconds(mtime: Any) -> int:
+    if isinstance(mtime, datetime):
+        aware = mtime if mtime.tzinfo is not None else mtime.replace(tzinfo=timezone.utc)
+        return int(aware.timestamp() * 1000)
+    try:
+        number = float(mtime)
+    except (TypeError, ValueError):
+        moment = datetime.fromisoformat(str(mtime).replace("Z", "+00:00"))
+        return _milliseconds(moment)
+    return int(number if number > _SECONDS_MAX else number * 1000)

@@ -1,0 +1,148 @@
+"""
+Files that were taken out of a table and can still be put back: below ``.hoodie/.aux/hudi_py/quarantine``.
+
+Each removal has a folder of its own with a manifest, written before the first file is moved, and the files below
+``files``, at the same paths as in the table. Neither Apache Hudi nor hudi_py looks there for data. A file that cannot
+be moved stays where it is; a crash leaves every file at one of the two places.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.model.files import OWN_FOLDER, is_partition_path, join_path
+from hudi_py.storage.base import Storage
+
+FOLDER: Final = f"{OWN_FOLDER}/quarantine"
+_MANIFEST: Final = "manifest.json"
+_FILES: Final = "files"
+
+
+@attrs.frozen(kw_only=True)
+class Manifest:
+    """
+    What one removal took out of the table.
+
+    Args:
+        name: Of the removal: the requested time of a clean, or another name for what no instant did.
+        kind: ``clean`` or ``orphans``.
+        made_ms: When it began, in epoch milliseconds.
+        until_ms: From when on its files may be deleted for good.
+        files: Partition path to names of its files and their sizes in bytes, -1 if unknown.
+        reasons: Path to why the file was removed, where that differs from file to file.
+    """
+
+    name: str
+    kind: str
+    made_ms: int
+    until_ms: int
+    files: Mapping[str, Mapping[str, int]]
+    reasons: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def folder(self) -> str:
+        """Folder of the removal, relative to the table."""
+        return f"{FOLDER}/{self.name}"
+
+    @property
+    def files_folder(self) -> str:
+        """Folder with the files."""
+        return files_folder(self.name)
+
+    def paths(self) -> Iterator[str]:
+        """Paths of the files as they were in the table."""
+        return (join_path(partition, name) for partition, names in self.files.items() for name in names)
+
+
+def files_folder(name: str) -> str:
+    """Folder with the files of a removal, relative to the table."""
+    return f"{FOLDER}/{name}/{_FILES}"
+
+
+def store_manifest(storage: Storage, manifest: Manifest) -> None:
+    """Write the manifest; one of the same name is replaced."""
+    document = {
+        "kind": manifest.kind,
+        "made_ms": manifest.made_ms,
+        "until_ms": manifest.until_ms,
+        "files": {path: dict(sorted(names.items())) for path, names in sorted(manifest.files.items())},
+        **({"reasons": dict(sorted(manifest.reasons.items()))} if manifest.reasons else {}),
+    }
+    storage.replace(f"{manifest.folder}/{_MANIFEST}", json.dumps(document).encode())
+
+
+def load_manifest(storage: Storage, name: str) -> Manifest | None:
+    """
+    Read the manifest of a removal; None if there is none.
+
+    Raises:
+        CorruptMetadata: It is damaged. Its files are still there.
+    """
+    path = f"{FOLDER}/{name}/{_MANIFEST}"
+    try:
+        document = json.loads(storage.read(path))
+        files = {str(p): {str(n): int(s) for n, s in names.items()} for p, names in document["files"].items()}
+        strange = [p for p in files if not is_partition_path(p)]
+        if strange:
+            raise ValueError(f"{strange[0]!r} is no partition of a table")
+        return Manifest(
+            name=name,
+            kind=str(document["kind"]),
+            made_ms=int(document["made_ms"]),
+            until_ms=int(document["until_ms"]),
+            files=files,
+            reasons={str(p): str(why) for p, why in document.get("reasons", {}).items()},
+        )
+    except NotFound:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptMetadata(
+            f"{storage.root}/{path} is damaged ({error}); the files beside it are as they were when they were removed"
+        ) from error
+
+
+def free_name(storage: Storage, name: str) -> str:
+    """The name, or one like it that no removal has: a manifest must not take the place of another."""
+    found, number = name, 1
+    while storage.size(f"{FOLDER}/{found}/{_MANIFEST}") is not None:
+        number += 1
+        found = f"{name}-{number}"
+    return found
+
+
+def removals(storage: Storage) -> tuple[str, ...]:
+    """Names of the removals in quarantine, sorted."""
+    return tuple(
+        sorted(
+            entry.name
+            for entry in storage.list(FOLDER)
+            if entry.is_folder and any(inner.name == _MANIFEST for inner in storage.list(f"{FOLDER}/{entry.name}"))
+        )
+    )
+
+
+def held(storage: Storage, manifest: Manifest) -> Mapping[str, frozenset[str]]:
+    """Names of the files that are in quarantine now, by partition path."""
+    folders = ((path, join_path(manifest.files_folder, path)) for path in manifest.files)
+    return {
+        path: frozenset(entry.name for entry in storage.list(folder) if not entry.is_folder) for path, folder in folders
+    }
+
+
+def forget(storage: Storage, name: str) -> None:
+    """Delete a removal with its files for good; the manifest last, so that a crash leaves a removal to be found."""
+    storage.delete_folder(files_folder(name))
+    storage.delete_folder(f"{FOLDER}/{name}")
+
+
+def sizes_in(entries: Iterable[tuple[str, str, int | None]]) -> dict[str, dict[str, int]]:
+    """Files as a manifest lists them, from partition paths, names and sizes."""
+    found: dict[str, dict[str, int]] = {}
+    for partition, name, size in entries:
+        found.setdefault(partition, {})[name] = -1 if size is None else size
+    return found

@@ -1,0 +1,240 @@
+"""Files of no instant: found by every path that leads to one, and removed only when nothing speaks for them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from hudi_py.errors import RefusedError
+from hudi_py.model.instant import State
+from hudi_py.runtime.clock import FixedClock
+from hudi_py.services.orphans.facts import OrphanFate
+from hudi_py.storage.memory import MemoryStorage
+from hudi_py.storage.wrappers import ReadOnlyStorage
+from hudi_py.table import Table
+from hudi_py.timeline import quarantine
+from support.crash_points import interruptions
+from support.tables import NOW, TableBuilder, at, data_files
+
+LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
+OLD_MS = int((NOW - timedelta(days=30)).timestamp() * 1000)
+STRANGER = at(2)[:-7] + "1500000"  # between two commits
+
+
+def history(layout=2, clock_ms=lambda: OLD_MS, **options):
+    """Three commits, and files that were all written 30 days ago."""
+    builder = TableBuilder(layout, **options)
+    builder.storage = MemoryStorage.from_files(builder.storage.files(), "/lake/trips")
+    builder.storage._clock_ms = clock_ms
+    for number in (1, 2, 3):
+        builder.commit(at(number), {"r0": ["f"], "r1": ["g"]})
+    return builder
+
+
+def verdicts(report):
+    return {each.file.path: each.fate for each in report.verdicts}
+
+
+def orphan(builder, time=STRANGER, partition="r0", file_id="x"):
+    path = f"{partition}/{builder.base_name(file_id, time)}"
+    builder.put(path)
+    return path
+
+
+@LAYOUTS
+def test_a_file_of_no_instant_goes_into_quarantine_and_nothing_else_changes(layout):
+    """One file is moved, with its bytes; all others stay, and check reports nothing any more."""
+    builder = history(layout)
+    path = orphan(builder)
+    before = builder.storage.files()
+    report = builder.table().orphans()
+    after = builder.storage.files()
+    assert report.done == (path,)
+    moved = f"{report.quarantine}/files/{path}"
+    assert after[moved] == before[path]
+    assert {p: b for p, b in after.items() if not p.startswith(quarantine.FOLDER)} == {
+        p: b for p, b in before.items() if p != path
+    }
+    assert [each.code for each in builder.table().check()] == []
+
+
+@LAYOUTS
+def test_the_check_and_the_search_name_the_same_files(layout):
+    """One judge: what check calls orphaned is what the search finds."""
+    builder = history(layout)
+    paths = {orphan(builder), orphan(builder, partition="r1", file_id="y"), orphan(builder, at(4))}
+    found = {each.where for each in builder.table().check() if each.code == "file-orphaned"}
+    assert found == paths == set(verdicts(builder.table().orphans(dry_run=True)))
+
+
+def test_a_dry_run_writes_nothing():
+    """Not a byte: every changing call of the storage would raise."""
+    builder = history()
+    path = orphan(builder)
+    table = Table(ReadOnlyStorage(builder.storage), clock=builder.clock)
+    report = table.orphans(dry_run=True)
+    assert verdicts(report) == {path: OrphanFate.REMOVE}
+    assert report.done == ()
+
+
+def test_a_table_without_orphans_takes_no_lock_and_writes_nothing():
+    """A search that finds nothing may run anywhere."""
+    builder = history()
+    table = Table(ReadOnlyStorage(builder.storage), clock=builder.clock)
+    assert table.orphans().verdicts == ()
+
+
+@pytest.mark.parametrize("age", ["30d", "31d"])
+def test_a_young_file_stays(age):
+    """A file is removed only if it is older than asked for; by default three days."""
+    builder = history()
+    path = orphan(builder)
+    assert verdicts(builder.table().orphans(older_than=age)) == {path: OrphanFate.YOUNG}
+    assert builder.storage.size(path) is not None
+    fresh = history(clock_ms=lambda: int(NOW.timestamp() * 1000) - 1000)
+    path = orphan(fresh)
+    assert verdicts(fresh.table().orphans()) == {path: OrphanFate.YOUNG}
+
+
+def test_nothing_younger_than_the_oldest_pending_write_is_removed():
+    """A running write may have begun before the age asked for."""
+    builder = history()
+    builder.commit(at(2)[:-7] + "1000000", {"r0": ["h"]}, state=State.INFLIGHT)
+    path = orphan(builder)
+    assert verdicts(builder.table().orphans(older_than="0m")) == {path: OrphanFate.YOUNG}
+
+
+@LAYOUTS
+def test_a_file_with_a_live_heartbeat_stays(layout):
+    """Its writer may have been rolled back by mistake, and is running."""
+    builder = history(layout, clock_ms=lambda: OLD_MS)
+    path = orphan(builder)
+    builder.storage._clock_ms = lambda: int(NOW.timestamp() * 1000)
+    builder.put(f".hoodie/.heartbeat/{STRANGER}", b"")
+    assert verdicts(builder.table().orphans()) == {path: OrphanFate.KEEP}
+
+
+def test_a_file_of_a_write_with_markers_stays():
+    """Its markers say that the write may not be over."""
+    builder = history()
+    path = orphan(builder)
+    builder.put(f".hoodie/.temp/{STRANGER}/{path}.marker.CREATE", b"")
+    assert verdicts(builder.table().orphans()) == {path: OrphanFate.KEEP}
+
+
+def test_a_second_attempt_of_a_task_is_removed_and_the_named_one_stays():
+    """Of two files with one file id and time, the commit names one."""
+    builder = history()
+    named = f"r0/{builder.base_name('f', at(3))}"
+    other = named.replace("_0-1-0_", "_7-7-7_")
+    assert other != named
+    builder.put(other)
+    report = builder.table().orphans()
+    assert report.done == (other,)
+    assert builder.storage.size(named) is not None
+
+
+def test_a_file_that_its_commit_does_not_name_and_readers_show_stays():
+    """Without another file of the same group it holds rows that readers see: a person decides."""
+    builder = history()
+    path = orphan(builder, at(3))
+    report = builder.table().orphans(dry_run=True)
+    assert path not in {each.file.path for each in report.to_remove}
+
+
+@LAYOUTS
+def test_doubt_about_one_instant_keeps_every_file(layout):
+    """A completed commit that does not decode: it is unknown what it wrote."""
+    builder = history(layout)
+    path = orphan(builder)
+    builder.instant(at(5), "commit", State.COMPLETED, b"{torn")
+    with pytest.raises(RefusedError, match="no file was removed"):
+        builder.table().orphans()
+    assert builder.storage.size(path) is not None
+    assert builder.table().orphans(dry_run=True).doubts
+
+
+def test_a_table_whose_files_are_all_unknown_is_left_alone():
+    """A timeline of another table must not make every file an orphan."""
+    builder = TableBuilder()
+    builder.storage._clock_ms = lambda: OLD_MS
+    for number in range(3):
+        orphan(builder, at(number))
+    with pytest.raises(RefusedError, match="knows any of the table's files"):
+        builder.table().orphans()
+
+
+def test_the_breaker_trips_on_a_large_share():
+    """More than half of the files: the setting has to say that it is meant."""
+    builder = history()
+    paths = {orphan(builder, file_id=f"x{number}") for number in range(12)}
+    with pytest.raises(RefusedError, match=r"orphans\.max\.share"):
+        builder.table().orphans()
+    settings = {"hoodie_py.orphans.max.share": 1.0}
+    done = Table(builder.storage, settings=settings, clock=builder.clock).orphans().done
+    assert set(done) == paths
+
+
+def test_a_limit_leaves_the_rest_for_the_next_run():
+    """The oldest first; runs go on until nothing is left."""
+    builder = history()
+    paths = [orphan(builder, file_id=f"x{number}") for number in range(3)]
+    first = builder.table().orphans(max_deletes=2)
+    assert (len(first.done), first.left) == (2, 1)
+    second = builder.table().orphans(max_deletes=2)
+    assert {*first.done, *second.done} == set(paths)
+
+
+def test_other_tables_below_are_not_looked_into():
+    """A folder with a .hoodie of its own is another table, and so is all that lies in it."""
+    builder = history()
+    builder.put("inner/.hoodie/hoodie.properties", b"")
+    builder.put(f"inner/p/{builder.base_name('x', STRANGER)}")
+    report = builder.table().orphans()
+    assert report.verdicts == ()
+    assert report.other_tables == ("inner",)
+
+
+def test_files_that_are_not_hudis_are_never_touched():
+    """Whatever their name and age."""
+    builder = history()
+    for name in ("notes.txt", "data.parquet", "_SUCCESS", "x_1_2.parquet"):
+        builder.put(f"r0/{name}")
+    assert builder.table().orphans().verdicts == ()
+
+
+def test_what_a_clean_could_not_delete_is_found():
+    """Apache Hudi forgets it: the clean names the file, no plan looks there again."""
+    builder = history()
+    doomed = f"r0/{builder.base_name('f', at(1))}"
+    builder.table().clean(commits_retained=1)
+    assert builder.storage.size(doomed) is None
+    builder.put(doomed)  # as a deletion leaves it that the store refused
+    report = builder.table().orphans()
+    assert report.done == (doomed,)
+    assert "clean" in report.verdicts[0].reason
+
+
+def test_a_crash_at_each_call_loses_no_file():
+    """After it each file is at its place or in quarantine, and the next run ends in the same table."""
+
+    def fresh():
+        builder = history()
+        for number in range(3):
+            orphan(builder, file_id=f"x{number}")
+        return builder.storage
+
+    whole = fresh().files()
+    doomed = {path for path in whole if path.rpartition("/")[2].startswith("x")}
+    for case in interruptions(fresh):
+        clock = FixedClock(NOW)
+        case.run(lambda storage, clock=clock: Table(storage, clock=clock).orphans())
+        there = case.storage.files()
+        for path in doomed:
+            copies = [data for where, data in there.items() if where.endswith(path)]
+            assert copies
+            assert set(copies) == {whole[path]}
+        clock.move(timedelta(seconds=5))
+        Table(case.storage, clock=clock).orphans()
+        assert set(data_files(case.storage)) == {p for p in data_files(fresh()) if p not in doomed}
