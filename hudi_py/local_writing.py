@@ -7,11 +7,13 @@ from os import PathLike
 from typing import Any, Final
 
 from hudi_py.config import keys
+from hudi_py.config.concurrency import concurrency_of
 from hudi_py.config.door import admitted
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConfigError
 from hudi_py.local.data import arrow_table
-from hudi_py.local.rows import ArrowRows
+from hudi_py.local.gather import gathered
+from hudi_py.local.memory import memory_of
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.storage.factory import open_storage
 from hudi_py.storage.rehearsal import RehearsalStorage
@@ -123,7 +125,9 @@ def written(service: WriteService, data: Any, operation: str, words: CommitWords
     """
     if operation.lower() not in OPERATIONS:
         raise ConfigError(f"operation {operation!r} is unknown; use one of {', '.join(OPERATIONS)}")
-    return service.write(ArrowRows(arrow_table(data, service.stored_schema)), operation.upper(), words)
+    memory = memory_of(service.settings)
+    with gathered(data, service.stored_schema, memory, is_repeated=concurrency_of(service.settings).is_shared) as rows:
+        return service.write(rows, operation.upper(), words)
 
 
 def merged(

@@ -103,6 +103,11 @@ class WriteService:
         self._cleaning = cleaning
         self._target = WriteTarget(storage, settings, clock)
 
+    @property
+    def settings(self) -> Settings:
+        """Settings of the writes."""
+        return self._settings
+
     def stored_schema(self) -> pa.Schema | None:
         """Return the columns of the table's rows as they are stored; None if the table has none yet."""
         table = self._target.known

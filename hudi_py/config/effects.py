@@ -22,7 +22,8 @@ _EFFECTS: Final = (
         hoodie.combine.* hoodie.record.* hoodie.parquet.small.* hoodie.index.* hoodie.bucket.*
         hoodie.copyonwrite.* hoodie.allow.empty.commit hoodie.write.complex.* hoodie.bulkinsert.*
         hoodie.upsert.* hoodie.insert.* hoodie.delete.* hoodie_py.write.* hoodie.clean.automatic
-        hoodie.write.num.* hoodie.logfile.* hoodie.merge.* hoodie.keygen.* hoodie.simple.*""",
+        hoodie.write.num.* hoodie.logfile.* hoodie.merge.* hoodie.keygen.* hoodie.simple.*
+        hoodie.memory.*""",
     ),
     (
         Use.WRITE | Use.CLEAN | Use.ARCHIVE,  # clean and archival read each other's settings, to warn of contradictions

@@ -385,6 +385,10 @@ INSERT_PARALLELISM: Final = Key("hoodie.insert.shuffle.parallelism", whole(0), 0
 DELETE_PARALLELISM: Final = Key("hoodie.delete.shuffle.parallelism", whole(0), 0)
 SINGLE_PASS_BYTES: Final = Key("hoodie_py.write.single.pass.max.bytes", whole(0), 32 * 1024 * 1024)
 """Not known to Hudi. Rows larger than this, by Spark's estimate, are written in two passes; 0 for all rows."""
+MERGE_MEMORY_BYTES: Final = Key("hoodie.memory.merge.max.size", whole(1), 1 << 30)
+"""Memory for the rows of a write without Spark; more rows go through temporary files."""
+SPILL_FOLDER: Final = Key("hoodie.memory.spillable.map.path", as_text, "")
+"""Folder of these files; the machine's temporary folder (``TMPDIR``) by default."""
 READ_BYTES_MAX: Final = Key("hoodie_py.read.max.bytes", whole(1), 1 << 30)
 """Not known to Hudi. Larger metadata files are not read."""
 READ_ARCHIVE_BYTES_MAX: Final[Key[int | None]] = Key("hoodie_py.read.archive.max.bytes", whole(0), None)

@@ -7,14 +7,16 @@ microseconds, unsigned integers the next larger type.
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 
-from hudi_py.errors import ConfigError, WriteError
-from hudi_py.local.files import is_file_name, read_files
+from hudi_py.errors import ConfigError, ConflictError, WriteError
+from hudi_py.local.files import is_file_name, parquet_stream, read_files
+from hudi_py.local.stream import RowStream
 
 _WIDER: Final[Mapping[pa.DataType, pa.DataType]] = {
     pa.uint8(): pa.int32(),
@@ -44,6 +46,63 @@ def arrow_table(data: Any, stored: Callable[[], pa.Schema | None] = lambda: None
         WriteError: A value does not fit a type in which it can be stored, or a file is damaged.
     """
     return stored_types(_table_of(data, stored))
+
+
+def row_stream(data: Any) -> RowStream | None:
+    """
+    Return rows that can be read batch by batch; None for those that are in memory, or have to be read as a whole.
+
+    Batches have types that can be stored, see `stored_types`. Streams can be read once only.
+
+    Args:
+        data: As for `arrow_table`. Text files are read as a whole, because their last line may decide about a type.
+
+    Raises:
+        ConfigError, WriteError: As `arrow_table`.
+    """
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return None
+    paths = [data] if isinstance(data, str | os.PathLike) else data if _is_paths(data) else None
+    if paths is not None:
+        found = parquet_stream(paths)
+    elif hasattr(data, "__arrow_c_stream__") and not _is_pandas(data):
+        reader = data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
+        found = read_once(reader.schema, reader)
+    elif isinstance(data, Iterator):
+        first = next(data, None)
+        if not isinstance(first, pa.RecordBatch):
+            raise ConfigError(f"rows are given as {_FORMS}, not as {type(data).__name__}")
+        found = read_once(first.schema, itertools.chain([first], data))
+    else:
+        return None
+    if found is None:
+        return None
+    stream = found
+    schema = stored_types(stream.schema.empty_table()).schema
+    return RowStream(schema, lambda: _stored(stream))
+
+
+def read_once(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> RowStream:
+    """
+    Return batches as a stream.
+
+    Its second reading raises `ConflictError`: it would be an empty write.
+    """
+    left = [iter(batches)]
+
+    def read() -> Iterator[pa.RecordBatch]:
+        if not left:
+            raise ConflictError("the rows are a stream, which was read already; give the rows again")
+        return left.pop()
+
+    return RowStream(schema, read)
+
+
+def _stored(stream: RowStream) -> Iterator[pa.RecordBatch]:
+    for batch in stream.read():
+        if batch.schema.names != stream.schema.names:
+            raise WriteError(f"a batch has the columns {batch.schema.names}, the first one {stream.schema.names}")
+        yield from stored_types(pa.Table.from_batches([batch])).to_batches()
 
 
 def stored_types(table: pa.Table) -> pa.Table:
@@ -84,8 +143,7 @@ def _table_of(data: Any, stored: Callable[[], pa.Schema | None]) -> pa.Table:
         return read_files([data], stored())
     if _is_paths(data):
         return read_files(data, stored())
-    # By name, so that pandas need not be installed or imported.
-    if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
+    if _is_pandas(data):
         return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
     if isinstance(data, pa.RecordBatchReader):
         return data.read_all()
@@ -96,6 +154,11 @@ def _table_of(data: Any, stored: Callable[[], pa.Schema | None]) -> pa.Table:
         if batches and all(isinstance(batch, pa.RecordBatch) for batch in batches):
             return pa.Table.from_batches(batches)
     raise ConfigError(f"rows are given as {_FORMS}, not as {type(data).__name__}")
+
+
+def _is_pandas(data: Any) -> bool:
+    # By name, so that pandas need not be installed or imported.
+    return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns")
 
 
 def _is_paths(data: Any) -> bool:

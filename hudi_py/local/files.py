@@ -6,7 +6,8 @@ import base64
 import gzip
 import json
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -15,9 +16,11 @@ import pyarrow as pa
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.local.inferred import is_doubtful, settled, settled_decimals
+from hudi_py.local.stream import RowStream
 
 _Path = str | os.PathLike[str]
 _EXACT: Final = pa.decimal128(38, 18)
+_BATCH_ROWS: Final = 65_536
 _SHORTEST_TIME: Final = len("2026-11-22T08:30")
 
 
@@ -45,6 +48,59 @@ def read_files(paths: Sequence[_Path], stored: pa.Schema | None) -> pa.Table:
         raise WriteError(f"the files do not fit together: {error}") from error
 
 
+def parquet_stream(paths: Sequence[_Path]) -> RowStream | None:
+    """
+    Return the rows of Parquet files; None if one of the files is of another kind. Raises as `read_files`.
+    """
+    names = [os.fspath(path) for path in paths]
+    if {_kind_of(name) for name in names} != {".parquet"}:
+        return None
+    schema = _together([_opened(name).schema_arrow.remove_metadata() for name in names])
+    return RowStream(schema, lambda: (batch for name in names for batch in _parquet_batches(name, schema)))
+
+
+def _opened(path: str) -> Any:
+    import pyarrow.parquet as pq
+
+    _require_file(path)
+    with _reading(path, ".parquet"):
+        return pq.ParquetFile(path)
+
+
+def _parquet_batches(path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    file = _opened(path)
+    names = set(file.schema_arrow.names)
+    with _reading(path, ".parquet"):
+        for batch in file.iter_batches(_BATCH_ROWS):
+            columns: Any = [
+                batch.column(field.name).cast(field.type)
+                if field.name in names
+                else pa.nulls(batch.num_rows, field.type)
+                for field in schema
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _together(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    try:
+        return pa.unify_schemas(list(schemas), promote_options="default")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise WriteError(f"the files do not fit together: {error}") from error
+
+
+@contextmanager
+def _reading(path: str, kind: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise WriteError(f"{path}: cannot be read as {kind[1:]}: {' '.join(str(error).split())}") from error
+
+
+def _require_file(path: str) -> None:
+    if not Path(path).is_file():
+        raise ConfigError(f"{path}: there is no such file" + (" on this machine" if "://" in path else ""))
+
+
 def _kind_of(name: str) -> str | None:
     # Arrow decompresses by the same suffix.
     plain = name.lower().removesuffix(".gz")
@@ -55,13 +111,10 @@ def _read_file(path: str, stored: pa.Schema | None) -> pa.Table:
     kind = _kind_of(path)
     if kind is None:
         raise ConfigError(f"{path}: not known as a file of rows; its name has to end in {', '.join(_READERS)}")
-    if not Path(path).is_file():
-        raise ConfigError(f"{path}: there is no such file" + (" on this machine" if "://" in path else ""))
+    _require_file(path)
     known = {} if stored is None else {field.name: field.type for field in stored}
-    try:
+    with _reading(path, kind):
         return _READERS[kind](path, known)
-    except (pa.ArrowException, OSError) as error:
-        raise WriteError(f"{path}: cannot be read as {kind[1:]}: {' '.join(str(error).split())}") from error
 
 
 def _read_parquet(path: str, _known: Mapping[str, pa.DataType]) -> pa.Table:

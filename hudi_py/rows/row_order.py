@@ -2,13 +2,12 @@
 Rows in the order of their columns, in bounded memory.
 
 Rows that fit into memory are sorted there. Of more rows the places on the line are cut into ranges by a sample; the
-rows go to a temporary file for each range, and each range is sorted by itself.
+rows go to a temporary file by their range, and each range is sorted by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -18,14 +17,14 @@ import pyarrow as pa
 from hudi_py.errors import ConfigError
 from hudi_py.formats.arrow_types import compute
 from hudi_py.rows.curves import Codes, Quantiles, bits_per_column, column_codes, common_prefix, place_on
-from hudi_py.runtime.scratch import scratch_folder
+from hudi_py.rows.spill import Spill
 
 Read = Callable[[pa.Schema], Iterator[pa.RecordBatch]]
 """Reads the rows from their beginning, with these columns."""
 
 _SAMPLE_ROWS: Final = 200_000
 _BATCH_ROWS: Final = 32768
-_FILES_MAX: Final = 512
+_PARTS_MAX: Final = 512
 
 
 @attrs.frozen(kw_only=True)
@@ -89,26 +88,17 @@ def in_order(read: Read, schema: pa.Schema, order: RowOrder, memory_bytes: int) 
             yield from _sorted(pa.Table.from_batches(held, schema=schema), order, None)
         return
     held_rows = sum(batch.num_rows for batch in held)
-    with scratch_folder() as folder:
-        line, count = _line_of(read, schema, order)
-        # Twice as many parts as memory needs, because a sample cuts unevenly; bounded, because each part is an open
-        # file.
-        parts = min(_FILES_MAX, max(2, -(-2 * size * count // (held_rows * memory_bytes))))
-        spill = _Spill(folder, schema, line.cut(parts), line)
-        spill.add(held)
-        held.clear()
-        size = 0
-        for batch in rows:
-            held.append(batch)
-            size += batch.nbytes
-            if size > memory_bytes // 4:
-                spill.add(held)
-                held.clear()
-                size = 0
-        spill.add(held)
-        held.clear()
-        for path in spill.finished():
-            yield from _sorted_part(path, order, line, memory_bytes)
+    line, count = _line_of(read, schema, order)
+    # Twice as many parts as memory needs, because a sample cuts unevenly.
+    parts = min(_PARTS_MAX, max(2, -(-2 * size * count // (held_rows * memory_bytes))))
+    ranges = line.cut(parts)
+    with Spill(schema, buffer_bytes=memory_bytes // 4) as spill:
+        for source in (held, rows):
+            for batch in source:
+                spill.add(batch, ranges.ranks(line.places(pa.Table.from_batches([batch]))).astype(np.int64))
+            held.clear()
+        for number in sorted(spill.parts()):
+            yield from _sorted_part(spill.read(number), order, line, memory_bytes)
 
 
 @attrs.frozen(eq=False)
@@ -207,52 +197,17 @@ def _thinned(rows: pa.Table) -> pa.Table:
     return rows if step == 1 else rows.take(_numbers(np.arange(0, rows.num_rows, step)))
 
 
-def _sorted_part(path: Path, order: RowOrder, line: _Line, memory_bytes: int) -> Iterator[pa.RecordBatch]:
+def _sorted_part(
+    rows: Iterator[pa.RecordBatch], order: RowOrder, line: _Line, memory_bytes: int
+) -> Iterator[pa.RecordBatch]:
     """Rows of one range. One that is larger than memory, because its places are equal, is sorted piece by piece."""
-    with pa.OSFile(str(path), "rb") as source, pa.ipc.open_stream(source) as reader:
-        held: list[pa.RecordBatch] = []
-        size = 0
-        for batch in reader:
-            held.append(batch)
-            size += batch.nbytes
-            if size > memory_bytes:
-                yield from _sorted(pa.Table.from_batches(held), order, line)
-                held, size = [], 0
-        if held:
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in rows:
+        held.append(batch)
+        size += batch.nbytes
+        if size > memory_bytes:
             yield from _sorted(pa.Table.from_batches(held), order, line)
-
-
-class _Spill:
-    """
-    Temporary files, one for each range of places.
-
-    Args:
-        folder: Where they lie.
-        schema: Columns of the rows.
-        ranges: Cuts the line.
-        line: Puts rows on it.
-    """
-
-    def __init__(self, folder: Path, schema: pa.Schema, ranges: Quantiles, line: _Line) -> None:
-        self._ranges = ranges
-        self._line = line
-        self._paths = [folder / f"{number}.arrow" for number in range(len(ranges.cuts) + 1)]
-        self._writers = [pa.ipc.new_stream(str(path), schema) for path in self._paths]
-
-    def add(self, batches: list[pa.RecordBatch]) -> None:
-        if not batches:
-            return
-        rows = pa.Table.from_batches(batches)
-        numbers = self._ranges.ranks(self._line.places(rows)).astype(np.int64)
-        order = np.argsort(numbers, kind="stable")
-        ends = np.searchsorted(numbers[order], np.arange(len(self._writers)), side="right")
-        start = 0
-        for writer, end in zip(self._writers, ends.tolist(), strict=True):
-            if end > start:
-                writer.write_table(rows.take(_numbers(order[start:end])).combine_chunks())
-            start = end
-
-    def finished(self) -> list[Path]:
-        for writer in self._writers:
-            writer.close()
-        return self._paths
+            held, size = [], 0
+    if held:
+        yield from _sorted(pa.Table.from_batches(held), order, line)

@@ -13,21 +13,19 @@ The driver has counts per partition and per file group in memory, never keys.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import attrs
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hudi_py.rows.written import WrittenFile
 from hudi_py.spark.columns import int_hashing_to, partitioning, quoted
 from hudi_py.spark.tasks import run_tasks
-from hudi_py.writing.assign import Bucket, ExistingFile, assign_buckets
+from hudi_py.writing.assign import Bucket
+from hudi_py.writing.assigned import assigned, with_filled
 from hudi_py.writing.groups import TARGET, write_groups
 from hudi_py.writing.job import WriteJob
-from hudi_py.writing.partition import load_partition
 from hudi_py.writing.share import share_out
 from hudi_py.writing.tag import ARRIVAL, BUCKET, FILE_ID, PATH, tag_buckets, tag_inserts
 
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 
 _BUCKET_BYTES: Final = 64 * 1024 * 1024
 _BUCKET_ROWS: Final = 500_000
-_LISTING_THREADS: Final = 16
 _TASK_BYTES: Final = 256 * 1024 * 1024
 _HASH: Final = "_hudi_py_hash"
 _WHERE: Final = "_hudi_py_where"
@@ -136,7 +133,7 @@ def _write(
     parallelism: int | None,
     slots: int,
 ) -> list[WrittenFile]:
-    buckets, weights = _assigned(groups, job)
+    buckets, weights = assigned(groups, job)
     count = parallelism or max(1, min(len(buckets), max(2 * slots, sum(weights) // _TASK_BYTES)))
     # Spark places rows by a hash, so each task gets a number whose hash leads exactly to it.
     codes = [int_hashing_to(task, count) for task in range(count)]
@@ -150,54 +147,7 @@ def _write(
     task = F.expr(f"element_at(tasks, {_WHERE} + 1)").alias(BUCKET)
     routed = placed.select(*kept, target, task).repartition(count, quoted(BUCKET)).drop(BUCKET)
     ordered = routed.sortWithinPartitions(quoted(PATH), quoted(TARGET))
-    return run_tasks(ordered, write_groups, _with_filled(job, buckets))
-
-
-def _with_filled(job: WriteJob, buckets: Sequence[Bucket]) -> WriteJob:
-    """Return the job for the second pass, which no longer knows which rows are inserts."""
-    if job.logs is None:
-        return job
-    filled = frozenset((bucket.partition_path, bucket.file_id) for bucket in buckets if bucket.num_inserts)
-    return attrs.evolve(job, logs=attrs.evolve(job.logs, filled=filled))
-
-
-def _assigned(groups: Sequence[tuple[str, str | None, int]], job: WriteJob) -> tuple[tuple[Bucket, ...], list[int]]:
-    """Return the file groups to write, and the approximate size in bytes of each."""
-    inserts = {path: count for path, file_id, count in groups if file_id is None}
-    updated: dict[str, dict[str, int]] = {}
-    for path, file_id, count in groups:
-        if file_id is not None:
-            updated.setdefault(path, {})[file_id] = count
-    sizes: dict[tuple[str, str], int] = {}
-    existing: dict[str, list[ExistingFile]] = {}
-
-    def look(path: str) -> None:
-        files = load_partition(job, path)
-        mine = updated.get(path, {})
-        limit = job.limits.small_file_bytes if path in inserts else 0
-        taken = [file for file in files.candidates() if file.size_bytes < limit]
-        existing[path] = taken
-        for file_id in {*mine, *(file.file_id for file in taken)}:
-            base = files.latest.get(file_id)
-            sizes[path, file_id] = 0 if base is None else base.size_bytes or 0
-
-    # Listings wait for answers of the storage, so many run at once.
-    with ThreadPoolExecutor(_LISTING_THREADS) as pool:
-        list(pool.map(look, {*inserts, *updated}))
-    buckets = assign_buckets(
-        inserts=inserts,
-        updated={path: list(counts) for path, counts in updated.items()},
-        existing=existing,
-        record_bytes=job.record_bytes,
-        limits=job.limits,
-        new_file_id=lambda: f"{job.new_uuid()}-0",
-    )
-    weights = [
-        sizes.get((bucket.partition_path, bucket.file_id), 0)
-        + (bucket.num_inserts + updated.get(bucket.partition_path, {}).get(bucket.file_id, 0)) * job.record_bytes
-        for bucket in buckets
-    ]
-    return buckets, weights
+    return run_tasks(ordered, write_groups, with_filled(job, buckets))
 
 
 def _plan_rows(

@@ -1,0 +1,179 @@
+"""
+Writes more rows than fit into memory, without Spark.
+
+1. The rows go to a temporary file, by partition.
+2. Partitions that fit into memory are written as in a small write, several at a time.
+3. Of a larger partition the rows are split by the hash of their key; the rows of each key are combined, the keys are
+   looked up, and the rows go to a second temporary file, by file group. Then one file group after another is written.
+
+Memory: what `Memory` says, divided among the threads; a file group that is merged with its changes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_py.formats.java_hash import java_hashes
+from hudi_py.local.memory import Memory
+from hudi_py.rows.spill import Spill
+from hudi_py.rows.written import WrittenFile
+from hudi_py.writing.assign import Bucket
+from hudi_py.writing.assigned import assigned, with_filled
+from hudi_py.writing.groups import TARGET, write_groups
+from hudi_py.writing.job import TaskIdentity, WriteJob
+from hudi_py.writing.tag import BUCKET, FILE_ID, PATH, tag_buckets, tag_inserts
+from hudi_py.writing.tasks import run_bulk_task, run_task
+
+_THREADS_MAX: Final = 8
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+"""Fibonacci hashing: keys that differ in their last digit only go to different parts."""
+
+
+def write_spilled(
+    job: WriteJob, batches: Iterable[pa.RecordBatch], schema: pa.Schema, memory: Memory
+) -> list[WrittenFile]:
+    """
+    Write rows of any size.
+
+    Args:
+        job: The write; not one with a global index, whose rows may meet the same stored row from any partition.
+        batches: All its rows, consumed once.
+        schema: Their columns.
+        memory: Limits.
+
+    Raises:
+        WriteError, ConfigError: Rows cannot be written, or the temporary file failed.
+        ConflictError: A file group is in a pending clustering, or the write is over.
+        StorageError: The storage failed.
+    """
+    threads = min(os.cpu_count() or 1, _THREADS_MAX)
+    each = attrs.evolve(memory, rows_bytes=max(memory.rows_bytes // threads, 1))
+    with Spill(schema, memory.folder, each.rows_bytes) as spill:
+        paths = _by_partition(job, batches, spill)
+        tasks = _tasks(job, spill, paths, each)
+        with ThreadPoolExecutor(threads) as pool:  # waits for threads that run, even if one fails
+            running = [pool.submit(task, TaskIdentity(number, 0, 0)) for number, task in enumerate(tasks)]
+            try:
+                return [result for task in running for result in task.result()]
+            except BaseException:  # Ctrl-C, too
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+
+def _by_partition(job: WriteJob, batches: Iterable[pa.RecordBatch], spill: Spill) -> list[str]:
+    """Add all rows to *spill*; return the partition paths, whose positions are the numbers of the parts."""
+    known: dict[str, int] = {}
+    for batch in batches:
+        if batch.num_rows:
+            paths: Any = job.keys.partition_paths(batch).dictionary_encode()
+            numbers = [known.setdefault(path, len(known)) for path in paths.dictionary.to_pylist()]
+            spill.add(batch, np.array(numbers, dtype=np.int64)[paths.indices.to_numpy(zero_copy_only=False)])
+    return list(known)
+
+
+_Task = Callable[[TaskIdentity], list[WrittenFile]]
+
+
+def _tasks(job: WriteJob, spill: Spill, paths: list[str], memory: Memory) -> Iterator[_Task]:
+    """Yield what is to be done: several small partitions at once, or one large partition."""
+    streams = job.operation == "BULK_INSERT" and job.buckets is None
+    together: list[int] = []
+    size = 0
+    for number, part_bytes in spill.parts().items():
+        if part_bytes > memory.rows_bytes and not streams:
+            yield partial(_write_large, job, paths[number], spill, number, memory)
+            continue
+        if together and size + part_bytes > memory.rows_bytes:
+            yield partial(_write_small, job, spill, tuple(together))
+            together, size = [], 0
+        together.append(number)
+        size += part_bytes
+    if together:
+        yield partial(_write_small, job, spill, tuple(together))
+
+
+def _write_small(job: WriteJob, spill: Spill, numbers: tuple[int, ...], task: TaskIdentity) -> list[WrittenFile]:
+    rows = itertools.chain.from_iterable(map(spill.read, numbers))
+    if job.operation == "BULK_INSERT" and job.buckets is None:
+        return run_bulk_task(job, rows, task)
+    return run_task(job, rows, task, is_alone=True)
+
+
+def _write_large(
+    job: WriteJob, path: str, spill: Spill, number: int, memory: Memory, task: TaskIdentity
+) -> list[WrittenFile]:
+    schema = pa.schema([*spill.schema, pa.field(PATH, pa.string()), pa.field(FILE_ID, pa.string())])
+    with Spill(schema, memory.folder, memory.rows_bytes // 2) as tagged:
+        numbers: dict[str | None, int] = {None: 0}
+        for batch in _tagged(job, spill, number, memory):
+            ids: Any = batch.column(batch.schema.get_field_index(FILE_ID)).dictionary_encode(null_encoding="encode")
+            places = [numbers.setdefault(file_id, len(numbers)) for file_id in ids.dictionary.to_pylist()]
+            tagged.add(batch, np.array(places, dtype=np.int64)[ids.indices.to_numpy(zero_copy_only=False)])
+        groups = [(path, file_id, tagged.num_rows(each)) for file_id, each in numbers.items() if tagged.num_rows(each)]
+        if not groups:  # nothing but deletes of keys that the table does not have
+            return []
+        buckets, _ = assigned(groups, job)
+        return write_groups(with_filled(job, buckets), _routed(tagged, numbers, buckets), task)
+
+
+def _tagged(job: WriteJob, spill: Spill, number: int, memory: Memory) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a partition with their file groups, one of each key where the operation combines them."""
+    if not job.combines:
+        yield from tag_inserts(job, spill.read(number))
+        return
+    parts = -(-2 * spill.parts()[number] // memory.rows_bytes)
+    with Spill(spill.schema, memory.folder, memory.rows_bytes // 2) as keyed:
+        for batch in spill.read(number):
+            keyed.add(batch, _mixed(java_hashes(job.keys.record_keys(batch)), parts))
+        yield from tag_buckets(job, _numbered(keyed))
+
+
+def _mixed(hashes: npt.NDArray[np.uint32], parts: int) -> npt.NDArray[np.int64]:
+    mixed: npt.NDArray[np.int64] = ((hashes.astype(np.uint64) * _MIX >> np.uint64(33)) % np.uint64(parts)).astype(
+        np.int64
+    )
+    return mixed
+
+
+def _numbered(keyed: Spill) -> Iterator[pa.RecordBatch]:
+    for number in sorted(keyed.parts()):
+        for batch in keyed.read(number):
+            yield batch.append_column(BUCKET, pa.array(np.full(batch.num_rows, number)))
+
+
+def _routed(tagged: Spill, numbers: dict[str | None, int], buckets: tuple[Bucket, ...]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows by file group: first those that have the group, then the inserts that it takes."""
+    inserts = _Inserts(tagged.read(numbers[None]))
+    for bucket in buckets:
+        updates = tagged.read(numbers[bucket.file_id]) if bucket.file_id in numbers else ()
+        for batch in itertools.chain(updates, inserts.take(bucket.num_inserts)):
+            rows = batch.drop_columns([FILE_ID])
+            targets: Any = pa.repeat(bucket.file_id, batch.num_rows)
+            yield rows.append_column(TARGET, targets)
+
+
+class _Inserts:
+    """Hands out rows one after another."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+
+    def take(self, count: int) -> Iterator[pa.RecordBatch]:
+        """Yield the next *count* rows."""
+        while count:
+            batch = next(self._batches)
+            if batch.num_rows > count:
+                self._batches = itertools.chain([batch.slice(count)], self._batches)
+                batch = batch.slice(0, count)
+            count -= batch.num_rows
+            yield batch

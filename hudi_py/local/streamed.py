@@ -1,0 +1,54 @@
+"""Rows that do not fit into memory, written batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import pyarrow as pa
+
+from hudi_py.local.memory import Memory
+from hudi_py.local.rows import ArrowRows
+from hudi_py.local.spilled import write_spilled
+from hudi_py.local.stream import RowStream
+from hudi_py.rows.written import WrittenFile
+from hudi_py.writing.job import TaskIdentity, WriteJob
+from hudi_py.writing.shape import written_columns
+from hudi_py.writing.tasks import run_bulk_task
+
+
+@attrs.frozen(eq=False)
+class StreamedRows:
+    """
+    Rows of a stream; implements `IncomingRows`.
+
+    Args:
+        stream: The rows. Names of columns are case-sensitive.
+        memory: Limits.
+    """
+
+    stream: RowStream
+    memory: Memory
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See `IncomingRows`."""
+        return self.stream.schema
+
+    def shaped(self, table_schema: str | None, needed: Sequence[str], *, keys_only: bool) -> StreamedRows:
+        """See `IncomingRows`."""
+        stream = self.stream
+        names = list(
+            written_columns(stream.schema.names, table_schema, needed, keys_only=keys_only, ignores_case=False)
+        )
+        schema = pa.schema([stream.schema.field(name) for name in names])
+        return StreamedRows(RowStream(schema, lambda: (batch.select(names) for batch in stream.read())), self.memory)
+
+    def write(self, job: WriteJob) -> list[WrittenFile]:
+        """See `IncomingRows`. A bulk insert into a table without partitions needs no temporary file."""
+        batches = self.stream.read()
+        if job.anywhere is not None and job.looks_up:  # rows of any partition may meet the same stored row
+            return ArrowRows(pa.Table.from_batches(batches, schema=self.schema)).write(job)
+        if job.operation == "BULK_INSERT" and job.buckets is None and not job.keys.partition_fields:
+            return run_bulk_task(job, batches, TaskIdentity(partition_id=0, stage_id=0, attempt_id=0))
+        return write_spilled(job, batches, self.schema, self.memory)

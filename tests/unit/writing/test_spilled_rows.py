@@ -1,0 +1,171 @@
+"""Writes of more rows than fit into memory."""
+
+import os
+import random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hudi_py.errors import ConfigError, ConflictError, WriteError
+from hudi_py.local.gather import gathered
+from hudi_py.local.memory import Memory
+from hudi_py.local.streamed import StreamedRows
+from hudi_py.rows import spill as spill_module
+from hudi_py.rows.spill import Spill
+from support import writes
+
+TINY = {"hoodie.memory.merge.max.size": 2000, **writes.ALONE}
+SMALL_FILES = {"hoodie.copyonwrite.record.size.estimate": 1 << 20}
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 3}
+FEW = 4
+
+
+def rows(chosen, keys, ts):
+    """Rows in random order; most are in one partition, some keys come several times."""
+    picked = [chosen.choice(keys) for _ in range(len(keys))]
+    return [
+        {"id": f"k{key}", "region": "eu" if key % 5 else f"r{key % 3}", "ts": ts + chosen.randrange(3)}
+        for key in picked
+    ]
+
+
+def batches(listed):
+    return (pa.RecordBatch.from_pylist(listed[at : at + 19], schema=writes.SCHEMA) for at in range(0, len(listed), 19))
+
+
+def model(before, changes, *, deletes):
+    """What a table orders by: the greater value wins, of equal ones the later row."""
+    after = dict(before)
+    for row in changes:
+        place = row["region"], row["id"]
+        if deletes:
+            after.pop(place, None)
+        elif place not in after or row["ts"] >= after[place]["ts"]:
+            after[place] = row
+    return after
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize(("version", "index"), [(6, {}), (9, {}), (9, BUCKETS)], ids=["6", "9", "buckets"])
+def test_rows_beyond_memory_change_a_table_as_a_dictionary(kind, version, index):
+    """Upserts and deletes in many batches, small and large partitions, keys that repeat across batches."""
+    chosen = random.Random(version)
+    settings = {**TINY, **SMALL_FILES, **index}
+    storage = writes.create_table(version, **{"hoodie.table.type": kind})
+    expected = {}
+    for number, operation in enumerate(["upsert", "delete", "upsert"]):
+        changes = rows(chosen, range(number * 20, number * 20 + 80), 10 * number)
+        table = writes.open_table(storage, **settings)
+        getattr(table, operation)(batches(changes))
+        expected = model(expected, changes, deletes=operation == "delete")
+    stored = writes.merged_rows_of(storage)
+    assert stored == sorted(expected.values(), key=lambda row: (row["region"], row["id"]))
+    writes.assert_tidy(storage, (kind, version))
+
+
+@pytest.mark.parametrize("operation", ["insert", "bulk_insert", "insert_overwrite_table"])
+@pytest.mark.parametrize("fields", ["region", ""], ids=["partitions", "one folder"])
+def test_inserts_beyond_memory_add_every_row_once(operation, fields):
+    """Each row of a stream, also those with the same key, with a sequence number of its own."""
+    storage = writes.create_table(9, **{"hoodie.datasource.write.partitionpath.field": fields})
+    listed = rows(random.Random(1), range(120), 1)
+    table = writes.open_table(storage, **TINY, **SMALL_FILES)
+    table.bulk_insert(pa.Table.from_pylist(listed[:5], schema=writes.SCHEMA))
+    done = getattr(table, operation)(batches(listed))
+    assert done.rows_inserted == len(listed)
+    stored = table.rows(with_meta=True).to_arrow()
+    assert stored.num_rows == len(listed) + (0 if operation == "insert_overwrite_table" else 5)
+    assert len(stored.column("_hoodie_commit_seqno").unique()) == stored.num_rows
+
+
+def test_only_one_row_of_a_key_is_inserted_on_request():
+    """With hoodie.combine.before.insert, wherever in the stream the rows of a key are."""
+    storage = writes.create_table(9)
+    listed = rows(random.Random(2), range(200), 1)
+    writes.open_table(storage, **TINY, **{"hoodie.combine.before.insert": "true"}).insert(batches(listed))
+    assert writes.merged_rows_of(storage) == sorted(
+        model({}, listed, deletes=False).values(), key=lambda row: (row["region"], row["id"])
+    )
+
+
+def test_a_full_disk_is_an_error_with_a_remedy_and_leaves_no_write(monkeypatch, tmp_path):
+    """Nothing is committed, pending or left in the folder; the next write goes on."""
+    storage = writes.create_table(9)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    class FullFile:
+        def __init__(self, file):
+            self._file = file
+            self.write = full
+
+        def __getattr__(self, name):
+            return getattr(self._file, name)
+
+    given = spill_module.tempfile.TemporaryFile
+    monkeypatch.setattr(spill_module.tempfile, "TemporaryFile", lambda **more: FullFile(given(**more)))
+    listed = rows(random.Random(3), range(200), 1)
+    settings = {**TINY, "hoodie.memory.spillable.map.path": str(tmp_path)}
+    with pytest.raises(WriteError, match=r"No space left on device.*hoodie.memory.spillable.map.path"):
+        writes.open_table(storage, **settings).upsert(batches(listed))
+    monkeypatch.undo()
+    table = writes.open_table(storage, **settings)
+    assert not list(table.timeline)
+    assert not os.listdir(tmp_path)
+    assert table.upsert(batches(listed)).rows_inserted
+
+
+def test_a_spill_has_no_name_that_a_killed_process_could_leave(tmp_path):
+    """The folder is empty while rows are spilled; rows come back by part, in order."""
+    schema = pa.schema([("n", pa.int64())])
+    with Spill(schema, str(tmp_path), buffer_bytes=64) as spill:
+        for start in range(0, 100, 10):
+            numbers = pa.array(range(start, start + 10), pa.int64())
+            spill.add(pa.RecordBatch.from_arrays([numbers], schema=schema), numbers.to_numpy() % FEW)
+        assert not os.listdir(tmp_path)
+        assert sorted(spill.parts()) == list(range(FEW))
+        for part in range(FEW):
+            back = [number for batch in spill.read(part) for number in batch.column(0).to_pylist()]
+            assert back == list(range(part, 100, FEW))
+            assert spill.num_rows(part) == len(back)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    """With the setting that names it."""
+    with pytest.raises(ConfigError, match=r"absent is no folder.*hoodie.memory.spillable.map.path"):
+        Spill(pa.schema([("n", pa.int64())]), str(tmp_path / "absent"))
+
+
+def test_a_stream_that_may_be_written_twice_is_kept(tmp_path):
+    """Beside other writers a write may begin again; a stream comes only once."""
+    listed = rows(random.Random(4), range(50), 1)
+    memory = Memory(100, str(tmp_path))
+    for is_repeated in (True, False):
+        with gathered(batches(listed), lambda: None, memory, is_repeated=is_repeated) as given:
+            assert isinstance(given, StreamedRows)
+            assert pa.Table.from_batches(given.stream.read()).to_pylist() == listed
+            if is_repeated:
+                assert pa.Table.from_batches(given.stream.read()).to_pylist() == listed
+            else:  # never an empty write
+                with pytest.raises(ConflictError, match="give the rows again"):
+                    given.stream.read()
+
+
+def test_parquet_files_are_read_batch_by_batch(tmp_path):
+    """Columns that one of them lacks are null; types that cannot be stored are widened, as in memory."""
+    one = pa.table({"id": ["a", "b"], "n": pa.array([1, 2], pa.uint8())})
+    other = pa.table({"id": ["c"], "x": [1.5]})
+    paths = [str(tmp_path / "1.parquet"), str(tmp_path / "2.parquet")]
+    for path, table in zip(paths, (one, other), strict=True):
+        pq.write_table(table, path)
+    with (
+        gathered(paths, lambda: None, Memory(1), is_repeated=False) as streamed,
+        gathered(paths, lambda: None, Memory(1 << 20), is_repeated=False) as held,
+    ):
+        assert isinstance(streamed, StreamedRows)
+        assert pa.Table.from_batches(streamed.stream.read()) == held.table
+        assert (
+            streamed.schema == held.schema == pa.schema([("id", pa.string()), ("n", pa.int32()), ("x", pa.float64())])
+        )
