@@ -203,6 +203,7 @@ def readable_files(
         base = parse_base_file(name)
         if base is None or base.extension != "parquet" or size == 0:  # written empty: no Parquet file
             continue
+        # Of archived commits the number of rows is unknown here, but the name in each row can be checked.
         is_archived = base.instant_time not in expected.known and base.instant_time in (expected.archived or ())
         if is_archived or (name in named and is_size_right(named[name].size_bytes, size, is_log=False)):
             yield join_path(partition, name), base
@@ -285,6 +286,7 @@ def _unlisted(
 ) -> Iterator[Finding]:
     for name, size in files.items():
         parsed = _parsed(name)
+        # It is recorded there when its action completes.
         if parsed is None or parsed.instant_time in expected.pending:
             continue
         if log_naming.tells_slice and isinstance(parsed, LogFile) and expected.pending_deltas:
@@ -323,6 +325,7 @@ def _ghosts(
     # A listed file that is missing is harmless below a newer one: no reader opens it (rules/data-files 10.2).
     newest = _newest(listed)
     for name in listed:
+        # A pending clean has deleted it, and records that when it completes.
         if name in files or name in expected.going.get(partition, ()):
             continue
         parsed = _parsed(name)

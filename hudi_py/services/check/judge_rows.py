@@ -150,6 +150,7 @@ class Needs:
                     message = f"{size} bytes, {base.time}, which is archived, wrote {base.size_bytes}"
                     yield finding("file-size-differs", path, message)
                 continue
+            # A newer file of the group has its rows.
             is_newer_there = left.get(file_id, "") >= base.time
             if is_newer_there or self._is_superseded((partition, file_id), base.time):
                 continue
@@ -160,6 +161,7 @@ class Needs:
         for file_id, base in self._cleaned.get(partition, {}).items():
             if self._is_superseded((partition, file_id), base.instant_time):
                 continue
+            # Superseded, as the clean had assumed.
             if left.get(file_id, "") >= base.instant_time:
                 continue
             by = self._removed_by(partition, base.name)

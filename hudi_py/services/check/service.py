@@ -122,6 +122,7 @@ class CheckService:
                 found += self._indexes(facts)
             try:
                 found += self._files(facts, expected, reader)
+            # The folders are judged all the same, without the comparison.
             except (CorruptMetadata, UnsupportedTable) as error:  # a block of its base file, which is read only now
                 found.append(finding("mdt-unreadable", METADATA_TABLE_FOLDER, str(error)))
                 found += self._files(facts, expected, None)

@@ -31,6 +31,7 @@ def works_of(plan: ClusteringPlan, latest: Mapping[GroupKey, FileSlice]) -> list
         found: list[FileSlice] = []
         for each in group.slices:
             file_slice = latest.get(_key(each))
+            # No live group of that id: replaced, or undone.
             if file_slice is None:
                 return f"file group {each.file_id} in partition {each.partition_path!r} has been replaced since"
             # Also with more files than planned: rows in a new log file would not be read, and be lost with the old

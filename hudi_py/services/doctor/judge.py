@@ -229,6 +229,7 @@ def _storage(health: Health, usage: Usage) -> Iterator[Finding]:
     for path, share in usage.small.items():
         # Files of the same rows in target size: a small partition cannot have fewer than one.
         needed = max(1, -(-share.bytes // health.target_bytes))
+        # A few small files are normal: the next inserts go into them.
         if share.files >= SMALL_FILES_MIN and share.files >= 2 * needed:
             yield finding(
                 "files-small",

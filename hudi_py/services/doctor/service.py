@@ -113,6 +113,7 @@ class DoctorService:
 
     def _with_clean(self, health: Health, clean: CleanConfig, found: list[Finding]) -> Health:
         try:
+            # One situation for clean and usage: it is the expensive part of both.
             usage = UsageService(self.clean_service(clean), health.small_bytes)
             seen = usage.situation
             health = attrs.evolve(

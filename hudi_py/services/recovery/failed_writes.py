@@ -54,6 +54,7 @@ class FailedWrites:
             ConflictError: One of them has a live heartbeat: another writer is running.
             As `RollbackService.run`.
         """
+        # Failed writes are left to the clean, or to nobody; a half-undone commit is not.
         if failed_writes_policy(self.settings) != "EAGER":
             return self._roll_back(frozenset()) if load_undoing(timeline, self.contents) else []
         alive, pending = self._alive_and_pending()

@@ -135,6 +135,7 @@ def _pending_write(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
 def _pending_service(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
     # In layout 1, log files written after a compaction was planned carry its time, even if it never began: they belong
     # on the base file that it will write. So its plan may go only while no file has that time.
+    # Indexing changes no file of the table, whatever its plan said.
     needs_plan = instant.action is not Action.INDEXING
     if needs_plan and facts.health_of(instant, State.REQUESTED) in (Health.EMPTY, Health.DAMAGED, Health.ABSENT):
         if instant.state is State.REQUESTED and instant.requested_time not in facts.carried:
@@ -170,6 +171,7 @@ def _pending_service(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
 
 def _pending_clean(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
     plan, copy = facts.health_of(instant, State.REQUESTED), facts.health_of(instant, State.INFLIGHT)
+    # Hudi reads the plan from here, and fails on damaged bytes at every clean (rules/table-services A.8).
     if plan is Health.DAMAGED:
         if copy is Health.GOOD:
             return RecoveryFinding(

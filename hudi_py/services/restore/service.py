@@ -123,6 +123,7 @@ class RestoreService:
                 self._refuse_leased(
                     timeline, savepoint_time, (each.requested_time for each in plan.instants_to_rollback)
                 )
+            # From its stored plan: what it has undone by now would be missing from a new one.
             return Requested(store, instant), plan
         judged = self._new_plan(timeline, savepoint_time)
         plan = judged.plan
@@ -135,6 +136,7 @@ class RestoreService:
             self.metadata_table,
             (timeline.find(each.requested_time, Action(each.action)) for each in plan.instants_to_rollback),
         )
+        # From here on no commit can start (rule B-33).
         requested = prepared(store, Action.RESTORE).request(plan)
         # Without a lock another process may have begun something since the plan was judged; now it sees the restore.
         self._look_again(timeline, requested, judged)

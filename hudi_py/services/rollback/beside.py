@@ -78,6 +78,7 @@ class Beside:
                 groups = self._planned_groups(timeline) if groups is None else groups
                 # A plan that is older than what is undone cannot have read it.
                 is_newer = instant.requested_time > max(self.undone, default="")
+                # It reads a file group that one of the undone commits wrote to.
                 if is_newer and not self.before.groups.isdisjoint(groups.get(instant.requested_time, ())):
                     relations = {Relation.BUILT_ON}
             # The table of pairs has one row for clusterings, whatever the layout calls them.

@@ -80,6 +80,7 @@ class RollbackExecutor:
         refuse_barred(store.storage, {*paths, *(each.partition_path for each in blocks)}, target.requested_time)
         begun = _begun(Requested(store, instant))
         found = store.load().find(target.requested_time, Action(target.action))
+        # Asked before the target is reopened: afterwards it is not a completed one any more.
         keeps_plan = self._keeps_plan(found, target, publish=publish)
         if not keeps_plan:  # a service that is run again writes files under the same time, so it gets no fence
             put_up_fence(store.storage, target.requested_time)

@@ -87,6 +87,7 @@ class Leftovers:
         names = {(marker.partition_path, marker.file_name) for marker in markers if not _is_legacy(marker)}
         written = self._written(target, names, "a marker of it", strict=True)
         appended = dict(written.appended)
+        # Such a marker names the slice, but not the log file: which one it was is found in their blocks.
         for marker in filter(_is_legacy, markers):
             appended |= self._with_blocks_of(target, marker)
         return Written(own=written.own | own, appended=appended)

@@ -113,6 +113,7 @@ def check_named(timeline: Timeline, table_type: TableType, target: Instant) -> N
             f"rollback of {target} refused: it is savepointed; delete the savepoint first with hudi-py savepoint delete"
         )
     commits = timeline.table_commits(table_type)
+    # Only the newest one: later commits may build on what it wrote.
     later = [i for i in commits.completed() if i.requested_time > time]
     if later:
         raise RefusedError(
@@ -224,6 +225,7 @@ def rollback_plan(target: InstantInfo, written: Written, root: str) -> RollbackP
                 files_to_be_deleted=(f"{root}/{join_path(partition, name)}",),
             )
         )
+    # One request for each slice, as Hudi makes them: one rollback block undoes all its log files (B.3, grouping).
     slices: dict[tuple[str, str, str], dict[str, int]] = {}
     for (partition, name), size in sorted(written.appended.items()):
         log = parse_log_file(name)

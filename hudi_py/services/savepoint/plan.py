@@ -303,6 +303,7 @@ def check_no_hole(timeline: Timeline, archived: Timeline, savepoint_time: str) -
         for i in archived.writes.completed()
         if savepoint_time < i.requested_time < last and i.requested_time not in active
     ]
+    # Without active instant of that time the timeline does not begin there anyway.
     if savepoint_time in active and behind:
         raise RefusedError(
             f"savepoint {savepoint_time} is kept: archival has gone beyond it, and without it {len(behind)} archived "

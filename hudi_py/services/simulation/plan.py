@@ -135,6 +135,7 @@ class _Replay:
         self._touched.update(_partitions(write))
         self._commits += write.counts
         self._due += write.counts
+        # After the write, before the clean: the difference is what the clean deletes.
         bytes_before, files_before = self._bytes, self._count
         earliest = self._clean(time) if self._due >= max(self._config.trigger_max_commits, 1) else None
         return Moment(time, earliest, files_before - self._count, bytes_before - self._bytes, self._count, self._bytes)

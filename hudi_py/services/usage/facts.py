@@ -154,6 +154,7 @@ def sum_up(uses: Iterable[FileUse], small_bytes: int) -> Usage:
 
 
 def _add(sums: dict[_Key, list[int]], key: _Key, size: int) -> None:
+    # Changed in place: a table may have a million files.
     found = sums.get(key)
     if found is None:
         sums[key] = [1, size]

@@ -104,11 +104,13 @@ class UsageService:
         for entry in entries:
             found = held.get(entry.name)
             if found is None:
+                # Rare, so the answer may cost more: a look into the archive, or into delta commits.
                 explained = explainer.outside(path, entry, listed)
                 commit = None if explained.written_by is None else explained.written_by.requested_time
                 yield _use(path, path, entry, _outside(explained), explained.rule, commit)
             else:
                 parsed = parse_data_file(entry.name)
+                # Verdicts are about slices, so the name is that of a data file.
                 assert parsed is not None
                 is_base = isinstance(parsed, BaseFile)
                 yield _use(path, path, entry, *found, self._commit(path, parsed), is_base=is_base)

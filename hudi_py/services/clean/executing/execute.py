@@ -90,6 +90,7 @@ def execute_clean(
     if isinstance(began, CleanResult):
         return began
     begun, instant, names = began, began.instant, recheck.left()
+    # What failed before is expected to fail again, and is no sign of wrong access.
     known = LEFTOVERS.load(store.storage)
     if reporter.is_heard:
         reporter.begin("delete", instant=instant.requested_time, total=sum(map(len, names.values())))
@@ -294,6 +295,7 @@ def _delete(recheck: Recheck, engine: Engine, config: CleanConfig, names: Names,
     """
     storage, spared_before = recheck.contents.store.storage, recheck.spared_count
     total = sum(map(len, names.values()))
+    # A task with few files costs more to start than it saves; more tasks than slots wait in line.
     width = max(1, min(-(-total // engine.files_min), config.parallelism, engine.slots))
     size_max = TASK_FILES_MAX_TIMED if deadline.is_limited else engine.files_max
     rounds = max(1, -(-total // (width * size_max)))

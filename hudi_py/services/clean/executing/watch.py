@@ -125,6 +125,7 @@ class Reporter:
             state = self._state
             if state.bytes_done is not None:
                 for partition, files in Counter(path.rpartition("/")[0] for path in paths).items():
+                    # The mean size of the partition: sizes of a million files would take too much memory.
                     count, size = self._sizes.get(partition, (1, 0))
                     self._bytes += size * files / count
             now = self._seconds()
@@ -139,6 +140,7 @@ class Reporter:
             if now - self._logged >= EVENT_SECONDS:
                 self._logged = now
                 self._event("clean.progress")
+            # A callback may draw on a terminal: for each file it would take longer than the deletion.
             if now - self._called >= CALL_SECONDS:
                 self._called = now
                 # Under the lock, so that no two threads call it at once.

@@ -95,6 +95,7 @@ def cut_to_budget(
         released.update((id(v), t) for v, t in _released(each, replaced))
     judged = tuple(looked)
     everything = [v for each in judged for v in each.verdicts if not v.keep]
+    # The usual case: then the plan is the same as without a budget.
     if _fits(everything, budget):
         return Cut(judgements=judged, window=windows[-1] if windows else None, is_partial=False)
     # The newest window that fits as a whole: later plans do not look for garbage before the recorded window.
@@ -172,6 +173,7 @@ def _only(judged: Iterable[PartitionJudgement], chosen: Iterable[Verdict]) -> tu
             v if v.keep or id(v) in going else v._replace(keep=True, reason=Reason.OVER_BUDGET, also=(v.reason,))
             for v in each.verdicts
         )
+        # A folder is deleted only with all its files, so not while some are left for the next clean.
         left = bool(each.kept) or any(v.keep for v in verdicts)
         result.append(attrs.evolve(each, verdicts=verdicts, delete_partition=each.delete_partition and not left))
     return tuple(result)

@@ -248,6 +248,7 @@ def judge_partition(
         keeps: All keeps, if the settings have more than Hudi's policy.
     """
     by_versions = config.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS
+    # Rule A-41; the count is of another timeline than the window is.
     active = not config.has_window or (earliest is not None and commit_count > config.commits_required)
     verdicts: list[Verdict] = []
     for group in partition.groups:
@@ -330,6 +331,7 @@ def _judge_versions(group: FileGroup, versions: int, protection: Protection) -> 
         keeps: tuple[Reason, ...] = ()
         if position == 0 and not in_compaction:
             keeps += (Reason.LATEST,)
+        # A slice that a compaction needs stays anyway, and does not count as a version (rule A-48).
         if not protection.is_pending(file_slice):
             if remaining > 0:
                 keeps += (Reason.VERSIONS,)
@@ -353,6 +355,7 @@ def _judge_union(group: FileGroup, keeps: Keeps, protection: Protection) -> list
         begins = file_slice.base_instant_time
         reasons = [] if ends is not None else [Reason.LATEST]
         for reason, earliest in keeps.windows:
+            # Each window has a bridge of its own: queries that began there read the slice before it (rule A-44).
             if begins >= earliest:
                 reasons.append(reason)
             elif file_slice is bridges[reason]:
@@ -375,6 +378,7 @@ def _judge_replaced(
     """Delete a replaced group as a whole, with its newest slice (rules A-42, A-47), even if a compaction is pending."""
     keeps = list(rungs) if expired else [Reason.REPLACED_IN_WINDOW]
     if protection.clusterings(file_slice):
+        # In front: the reason that no setting can change is the one to show.
         keeps.insert(0, Reason.PENDING_CLUSTERING)
     if protection.is_savepointed(file_slice):
         keeps.insert(0, Reason.SAVEPOINT)

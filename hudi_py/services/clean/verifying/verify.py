@@ -123,15 +123,18 @@ def window_start(roots: Roots) -> str | None:
     more = roots.more
     writes = [i for i in roots.instants if i.action in _WRITES and i.action is not Action.LOG_COMPACTION]
     done = [i.requested_time for i in writes if i.is_completed]
+    # Rule A-18 by its meaning: no write that began before it is still pending.
     unhindered = {time for time in done if not any(i.is_pending and i.requested_time < time for i in writes)}
     count = sum(i.is_completed and i.action in roots.table_actions for i in roots.instants)
 
     def counted(retained: int) -> str | None:
+        # Both counts have to allow it: rule A-16 counts on one timeline, A-41 on another.
         if min(len(done), count) <= retained:
             return None
         return max((t for t in unhindered if sum(other >= t for other in done) >= retained), default=None)
 
     def timed(limit: str, *, is_patient: bool) -> str | None:
+        # Without a commit of the table nothing is judged at all (rule A-41 with 0 commits).
         start = min((time for time in done if time >= limit), default=None) if count else None
         if is_patient and start is not None:
             start = max((time for time in unhindered if time <= start), default=None)
@@ -215,6 +218,7 @@ def _live(
 ) -> frozenset[str]:
     """Base instants of the slices that a root reaches."""
     held = roots.savepointed.get(group[0], frozenset())
+    # First, and of replaced groups, too: a savepoint holds the whole slice (rule A-39).
     live = {time for time, names in slices.items() if names & held}
     newest_first = sorted(slices, reverse=True)
     by_versions = roots.policy == "KEEP_LATEST_FILE_VERSIONS"
@@ -236,6 +240,8 @@ def _live(
         for time in before:
             if gone_at is None or time <= gone_at:
                 live.update(newest_first[sum(other >= time for other in newest_first) :][:1])
+    # A replaced group has no newest slice to keep: inside the window all of it stays, before it only what is held
+    # (A-42, A-47).
     if gone_at is not None:
         if not roots.counts_only and (window is None or gone_at >= window):
             live.update(slices)
@@ -244,6 +250,7 @@ def _live(
     needed = {time for time, names in slices.items() if names & read}
     compaction = roots.compactions.get(group)
     if compaction is not None:
+        # Rule A-40; slices after the one that the plan reads are above it.
         needed.update(time for time in slices if time >= compaction.base_time)
     # the newest version stays whatever is asked for, but a pending compaction's, which is its plan's
     reached = newest_first[:1] if compaction is None or roots.more != More() else []
