@@ -183,10 +183,11 @@ class _Table:
 
     def places(self, index: GlobalIndex, keys: Sequence[str]) -> dict[str, _Place]:
         """Return the place of each key that has one."""
-        if not index.in_record_index:
-            return self._searched(keys)
         storage = self._job.storage
         config = read_table_config(storage)
+        # This write itself has dropped the metadata table if its settings say so.
+        if not index.in_record_index or RECORD_INDEX not in config.metadata_partitions:
+            return self._searched(keys)
         timeline = TimelineStore(storage, config).load()
         with RecordIndex(MetadataTable(storage), timeline) as record_index:
             found = {key: location[:2] for key, location in record_index.locations(keys).items()}

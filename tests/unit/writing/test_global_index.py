@@ -62,6 +62,18 @@ def test_a_delete_finds_its_key_in_every_partition(settings):
     assert shown(storage).keys() == {"b", "c"}
 
 
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_write_that_drops_the_record_index_looks_keys_up_in_the_files(version, table_type):
+    """Its settings leave the metadata table out, so that the index that its table names is gone when it asks."""
+    kept = {"hoodie.metadata.enable": True, "hoodie.metadata.record.index.enable": True}
+    storage = writes.create_table(version, **{"hoodie.table.type": table_type})
+    writes.upsert(storage, [row("a", "eu", 1), row("b", "us", 1)], **kept)
+    assert "record_index" in writes.open_table(storage).config.metadata_partitions
+    writes.upsert(storage, [row("a", "us", 2)], **MOVING_RECORDS, **{"hoodie.metadata.enable": False})
+    assert shown(storage) == {"a": ("us", "us", 2), "b": ("us", "us", 1)}
+
+
 def test_of_one_key_in_two_partitions_one_row_is_written():
     """The one with the greater ordering value, whatever partition it names."""
     storage = table_of()
