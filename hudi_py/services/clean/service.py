@@ -35,6 +35,7 @@ from hudi_py.services.clean.planning.stored_plan import to_record
 from hudi_py.services.clean.planning.table_planner import TablePlanner
 from hudi_py.services.clean.result import CleanResult
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import prepared
 
 
@@ -97,8 +98,23 @@ class CleanService:
         if not self.config.services_enabled:
             return None
         self.contents.store.leases.purge()
-        self.remove_expired_savepoints()
-        return self._schedule(deadline or self.planner.deadline())
+        deadline = deadline or self.planner.deadline()
+        self._remove_expired(deadline)
+        return self._schedule(deadline)
+
+    def _remove_expired(self, deadline: Deadline) -> tuple[Instant, ...]:
+        """Delete expired savepoints, unless the clean that no longer needs them would be refused."""
+
+        def look_ahead() -> None:
+            timeline = self.contents.store.load()
+            if timeline.pending(Action.CLEAN) and not self.config.allow_multiple:
+                return  # nothing is planned
+            seen = self.planner.situation(without_expired=True)
+            plan = self.planner.plan_of(seen, deadline)
+            if plan.would_schedule:
+                self._refuse(seen, plan, timeline)
+
+        return self.planner.savepoints.remove_expired(look_ahead)
 
     def _schedule(self, deadline: Deadline) -> Instant | None:
         store = self.contents.store
@@ -122,15 +138,7 @@ class CleanService:
             if progress is not None:
                 remember(self.contents.store.storage, progress)
             return None
-        # These checks cost requests, so they are done only for a plan that would be stored.
-        refuse_under_undoing(self.contents, timeline)
-        self.planner.refuse_lost(seen, plan)
-        if plan.breakers and self.config.breakers:
-            raise RefusedError(
-                f"{self.contents.store.storage.root}: nothing was planned and nothing was deleted: "
-                f"{'; '.join(plan.breakers)}. Look at hudi-py clean --dry-run; if it is meant, clean with "
-                "hoodie_py.clean.breakers=false (--no-breakers)"
-            )
+        self._refuse(seen, plan, timeline)
         # Otherwise its plan would only be withdrawn before anything is deleted.
         if not {each.id for each in store.leases.in_force()} <= {each.id for each in seen.leases}:
             return self._schedule(deadline)
@@ -150,6 +158,17 @@ class CleanService:
         if self.reporter.wants_sizes and plan.size_bytes is not None:
             self.reporter.sizes(requested.requested_time, plan.files.sizes_by_partition())
         return requested
+
+    def _refuse(self, seen: Situation, plan: CleanPlan, timeline: Timeline) -> None:
+        """Raise what speaks against a plan. It costs requests, so it is done only for one that would be stored."""
+        refuse_under_undoing(self.contents, timeline)
+        self.planner.refuse_lost(seen, plan)
+        if plan.breakers and self.config.breakers:
+            raise RefusedError(
+                f"{self.contents.store.storage.root}: nothing was planned and nothing was deleted: "
+                f"{'; '.join(plan.breakers)}. Look at hudi-py clean --dry-run; if it is meant, clean with "
+                "hoodie_py.clean.breakers=false (--no-breakers)"
+            )
 
     def remove_expired_savepoints(self) -> tuple[Instant, ...]:
         """
@@ -204,7 +223,7 @@ class CleanService:
             return []
         self.contents.store.leases.purge()
         deadline = self.planner.deadline()
-        expired = tuple(each.requested_time for each in self.remove_expired_savepoints())
+        expired = tuple(each.requested_time for each in self._remove_expired(deadline))
         planned = self._schedule(deadline)
         results = self.execute_pending(deadline, planned=planned)
         # Once only: if the new plan is withdrawn, too, somebody changes the table faster than it can be planned.

@@ -11,7 +11,7 @@ Source: rules/table-services C-1 to C-9; Hudi ``SavepointActionExecutor``, ``Sav
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
@@ -293,15 +293,21 @@ class SavepointService:
                     timeline = timeline.without_savepoints({instant.requested_time})
         return tuple(found)
 
-    def remove_expired(self) -> tuple[Instant, ...]:
+    def remove_expired(self, before: Callable[[], None] = lambda: None) -> tuple[Instant, ...]:
         """
         Delete every savepoint whose time to live is over, as `delete` does.
+
+        Args:
+            before: Called once before the first one is deleted; what it raises leaves all of them.
 
         Returns:
             The deleted savepoints, oldest first.
         """
-        gone = []
-        for instant, stays_because in self.expired(self.contents.store.load()):
+        gone: list[Instant] = []
+        expired = self.expired(self.contents.store.load())
+        if any(each.stays_because is None for each in expired):
+            before()
+        for instant, stays_because in expired:
             if stays_because is not None:
                 log.warning("savepoint.expired.kept", instant=instant.requested_time, why=stays_because)
             elif self.delete(instant.requested_time):

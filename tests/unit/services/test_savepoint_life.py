@@ -194,6 +194,23 @@ def test_clean_lets_go_of_it_once_it_is_over_and_not_before(builder):
     assert file_of(builder, 1) not in data_files(builder.storage)
 
 
+@pytest.mark.parametrize("call", ["schedule", "clean"])
+def test_a_clean_that_is_refused_lets_go_of_none(builder, call):
+    """Of what it would do nothing is done: the savepoint goes with the clean that no longer needs it."""
+    builder.table().create_savepoint(at(1), ttl="1d")
+    builder.clock.move(timedelta(days=2))
+    builder.commit("20270601093000000", {"eu": ["a"]})  # of a writer whose clock is ahead, as the breaker sees
+    before = builder.storage.files()
+    table, options = builder.table(), {"hours_retained": 1, "now": builder.clock.moment - timedelta(days=1)}
+    with pytest.raises(RefusedError, match="nothing was planned and nothing was deleted"):
+        if call == "clean":
+            table.clean(**options)
+        else:
+            table.services.clean(table.services.clean_config(**options)).schedule()
+    assert before == builder.storage.files()
+    assert savepoints(builder) == [at(1)]
+
+
 def test_one_without_time_to_live_stays(builder):
     """However old it is."""
     builder.table().create_savepoint(at(1), name="forever")
