@@ -76,9 +76,9 @@ def create_record_index(
     storage: Storage,
     config: TableConfig,
     table: MetadataTable,
-    contents: Contents,
     timeline: Timeline,
     update_properties: UpdateProperties,
+    places: Mapping[str, RecordLocation],
     sizing: IndexSizing,
 ) -> None:
     """
@@ -90,17 +90,11 @@ def create_record_index(
         storage: Storage of the table.
         config: Configuration of the table, as just read; it has a metadata table without a record index.
         table: The metadata table.
-        contents: Contents of the table's timeline.
         timeline: Timeline of the table.
         update_properties: See `UpdateProperties`.
+        places: See `places_of_rows`.
         sizing: See `IndexSizing`.
-
-    Raises:
-        RefusedError: A row is in log files, whose keys are not merged here, or a key has two rows.
-        CorruptMetadata: A file is damaged.
     """
-    # Before anything is deleted or written: it may refuse, and it is the part that takes long.
-    places = _places(storage, contents, timeline)
     storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{RECORD_INDEX}")
     metadata = table.store.load()
     for instant in metadata.pending(Action.DELTA_COMMIT):
@@ -116,8 +110,14 @@ def create_record_index(
     update_properties({**changes, PARTITIONS_KEY: ",".join(sorted({*config.metadata_partitions, RECORD_INDEX}))})
 
 
-def _places(storage: Storage, contents: Contents, timeline: Timeline) -> dict[str, RecordLocation]:
-    """Key to place of all rows."""
+def places_of_rows(storage: Storage, contents: Contents, timeline: Timeline) -> dict[str, RecordLocation]:
+    """
+    Return key to place of all rows.
+
+    Raises:
+        RefusedError: A row is in log files, whose keys are not merged here, or a key has two rows.
+        CorruptMetadata: A file is damaged.
+    """
     context = load_context(timeline, contents)
     found: dict[str, RecordLocation] = {}
     for path, entries in walk_partitions(storage, details=True):

@@ -1,5 +1,6 @@
 """
-Which indexes of keys an action of ours keeps true, by the table's properties and index definitions.
+Which indexes of keys an action of ours keeps true, by the table's properties and index definitions; and definitions of
+indexes that are dropped.
 
 Source: rules/data-files 11.3; Hudi 1.1.1 ``HoodieIndexDefinition``, ``HoodieRecordIndex.isPartitioned``.
 """
@@ -7,10 +8,11 @@ Source: rules/data-files 11.3; Hudi 1.1.1 ``HoodieIndexDefinition``, ``HoodieRec
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any, Final
 
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import NotFound
+from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
 from hudi_py.storage.base import Storage
 
@@ -30,6 +32,36 @@ def kept_indexes(storage: Storage, config: TableConfig) -> frozenset[str]:
     if RECORD_INDEX in kept and not _is_global(storage, config):
         kept.remove(RECORD_INDEX)
     return frozenset(kept)
+
+
+def read_definitions(storage: Storage, config: TableConfig) -> dict[str, Any]:
+    """
+    Return name to definition of the indexes that the table defines; empty where it has no file of definitions.
+
+    Raises:
+        CorruptMetadata: The file does not decode.
+    """
+    path = config.properties.get(DEFINITIONS_KEY)
+    try:
+        return dict(json.loads(storage.read(path))["indexDefinitions"]) if path else {}
+    except NotFound:
+        return {}
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptMetadata(f"{storage.root}/{path}: no index definitions: {error!r}") from error
+
+
+def forget_definitions(storage: Storage, config: TableConfig, names: Collection[str]) -> None:
+    """
+    Remove definitions of indexes that were dropped; those that are not there are passed over.
+
+    Raises:
+        CorruptMetadata: As `read_definitions`.
+    """
+    defined = read_definitions(storage, config)
+    left = {name: each for name, each in defined.items() if name not in names}
+    if len(left) < len(defined):
+        content = json.dumps({"indexDefinitions": left}, indent=2).encode()
+        storage.replace(config.properties[DEFINITIONS_KEY], content)
 
 
 def _is_global(storage: Storage, config: TableConfig) -> bool:

@@ -26,7 +26,7 @@ from hudi_py.mdt.compaction import compact, is_due
 from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.index_definitions import kept_indexes
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
-from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_index, drop_metadata_table
+from hudi_py.mdt.removal import can_drop, disable_unmaintained_partitions, drop_indexes, drop_metadata_table
 from hudi_py.mdt.restoring import record_restore
 from hudi_py.mdt.shares import Encoded
 from hudi_py.mdt.statistics import COLUMN_STATS
@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # they load PyArrow, which most tables and commands can do wi
 
     from hudi_py.mdt.kept_keys import TrackedKeys
     from hudi_py.mdt.kept_statistics import Ranges
+    from hudi_py.mdt.record_index import RecordLocation
 
 
 @attrs.frozen
@@ -92,6 +93,8 @@ class MetadataTableKeeper:
             if config.has_metadata_table or self.storage.list(METADATA_TABLE_FOLDER):
                 drop_metadata_table(self.storage, config, self._update)
             return
+        # Before anything is created or dropped: it may refuse.
+        places = self._rows_to_index(config) if writes_data else None
         if config.has_metadata_table:
             if writes_data:
                 # Imported here, and not above: this loads PyArrow, which a clean of a table without statistics can do
@@ -102,8 +105,8 @@ class MetadataTableKeeper:
                 disable_unmaintained_partitions(self.storage, config, self._update, kept=kept)
         elif writes_data and (self.settings[keys.METADATA_ENABLED] or self.settings[keys.RECORD_INDEX_ENABLED]):
             self._create(config)
-        if writes_data and self.settings[keys.RECORD_INDEX_ENABLED]:
-            self._create_record_index()
+        if places is not None:
+            self._create_record_index(places)
 
     def columns_to_range(self, timeline: Timeline, schema: pa.Schema, *, is_widened: bool) -> tuple[str, ...]:
         """
@@ -219,7 +222,7 @@ class MetadataTableKeeper:
                 changes,
                 deleted_of_others=deleted_of_others,
                 statistics=owed,
-                lost=self._drop_record_index,
+                lost=self._drop_lost,
             )
 
         return self._completed_at(write)
@@ -248,7 +251,7 @@ class MetadataTableKeeper:
                 vanishing,
                 listing,
                 statistics=owed,
-                lost=self._drop_record_index,
+                lost=self._drop_lost,
             )
 
         return self._completed_at(write)
@@ -292,17 +295,27 @@ class MetadataTableKeeper:
             owed[RECORD_INDEX] = of_keys(table)
         return owed
 
-    def _drop_record_index(self) -> None:
-        """Its records cannot be set back: what a commit replaced is not known after a compaction."""
+    def _drop_lost(self) -> None:
+        """
+        Drop the indexes whose records cannot be set back: what a commit replaced there is not known after a compaction.
+
+        Bounds of partitions are among them: Apache Hudi replaces them by those of its newest files, which do not hold
+        the older files that a rollback makes the newest again. What is known of single files stays true.
+        """
         config = read_table_config(self.storage)
-        if RECORD_INDEX in config.metadata_partitions:
+        lost = [
+            name for name in config.metadata_partitions if can_drop(name) and name not in (COLUMN_STATS, BLOOM_FILTERS)
+        ]
+        if not lost:
+            return
+        for name in lost:
             log.warning(
                 "metadata.index.dropped",
-                partition=RECORD_INDEX,
+                partition=name,
                 reason="a compaction of the metadata table has merged the records of what is undone; Apache Hudi "
                 "creates the index again when it is configured to",
             )
-            drop_index(self.storage, config, self._update, RECORD_INDEX)
+        drop_indexes(self.storage, config, self._update, lost)
 
     def _completed_at(self, write: Callable[[MetadataTable], Instant | None]) -> str | None:
         """Write to the metadata table, if there is one; return the completion time of that."""
@@ -331,14 +344,28 @@ class MetadataTableKeeper:
         }
         create_metadata_table(self.storage, config, timeline, listing, self._update, clock=self.clock)
 
-    def _create_record_index(self) -> None:
-        config = read_table_config(self.storage)
-        if FILES_PARTITION not in config.metadata_partitions or RECORD_INDEX in config.metadata_partitions:
-            return
+    def _rows_to_index(self, config: TableConfig) -> dict[str, RecordLocation] | None:
+        """
+        Key to place of all rows, if the settings ask for a record index that is not there; None otherwise.
+
+        Raises:
+            RefusedError: The rows cannot be indexed.
+        """
+        if not self.settings[keys.RECORD_INDEX_ENABLED] or RECORD_INDEX in config.metadata_partitions:
+            return None
         store = TimelineStore(self.storage, config, self.clock)
         timeline = store.load()
         if timeline.pending():
-            return  # of unknown fate; the next write of ours creates it
+            return None  # of unknown fate; the next write of ours creates it
+        from hudi_py.mdt.create_index import places_of_rows
+
+        return places_of_rows(self.storage, Contents(store), timeline)
+
+    def _create_record_index(self, places: Mapping[str, RecordLocation]) -> None:
+        config = read_table_config(self.storage)
+        if FILES_PARTITION not in config.metadata_partitions:
+            return  # dropped just now, because it never became ready
+        timeline = TimelineStore(self.storage, config, self.clock).load()
         from hudi_py.mdt.create_index import IndexSizing, create_record_index
 
         given = self.settings
@@ -346,9 +373,9 @@ class MetadataTableKeeper:
             self.storage,
             config,
             MetadataTable(self.storage, self.clock),
-            Contents(store),
             timeline,
             self._update,
+            places,
             IndexSizing(
                 groups_min=given[keys.RECORD_INDEX_GROUPS_MIN],
                 groups_max=given[keys.RECORD_INDEX_GROUPS_MAX],

@@ -10,7 +10,7 @@ Source: rules/data-files 9.1 and 11; Hudi 1.1.1 ``HoodieBackedTableMetadata``.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hudi_py.formats.hfile import HFile
@@ -84,6 +84,11 @@ class StatisticsReader:
         prefix = column_prefix(column)
         return {key: statistics_of(record) for part in self._parts for key, record in part.scan(prefix)}
 
+    def get(self, keys: Iterable[str]) -> dict[str, ColumnStatistics]:
+        """The records of single keys, for which see `hudi_py.mdt.statistics`; keys without a record are left out."""
+        wanted = sorted(set(keys), key=str.encode)
+        return {key: statistics_of(record) for part in self._parts for key, record in part.find(wanted)}
+
     def has_column(self, column: str) -> bool:
         """Whether there is a record of a column."""
         return any(True for part in self._parts for _ in part.scan(column_prefix(column)))
@@ -132,6 +137,15 @@ class StatisticsPart:
             yield from self._present(key, older)
         while waiting:
             yield from self._present(waiting.pop(), None)
+
+    def find(self, keys: Sequence[str]) -> Iterator[tuple[str, StatisticsRecord]]:
+        """Those of *keys*, ascending by their bytes, that have a record and are not deleted."""
+        stored: dict[str, StatisticsRecord] = {}
+        if self._base is not None:
+            found = self._base.hfile.find(key.encode() for key in keys)
+            stored = {decode_key(key, self._base.source): self._decoded(value) for key, value in found}
+        for key in keys:
+            yield from self._present(key, stored.get(key))
 
     def check_logged(self) -> None:
         """

@@ -10,12 +10,14 @@ Source: rules/data-files 10.1, 10.3 and 10.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import RefusedError
+from hudi_py.mdt.index_definitions import forget_definitions, read_definitions
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER
+from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 
 PARTITIONS_KEY: Final = "hoodie.table.metadata.partitions"
@@ -24,8 +26,17 @@ PARTITIONS_INFLIGHT_KEY: Final = "hoodie.table.metadata.partitions.inflight"
 UpdateProperties = Callable[[Mapping[str, "str | None"]], None]
 """Changes the table's properties through Hudi's backup protocol; None removes a key."""
 
-_REBUILT: Final = ("column_stats", "partition_stats", "bloom_filters")
-"""Index partitions that Apache Hudi creates again from the `files` partition when they are missing."""
+_STATISTICS: Final = ("column_stats", "partition_stats", "bloom_filters")
+_DEFINED: Final = ("secondary_index_", "expr_index_")
+"""
+What the names of secondary and expression indexes begin with. They are dropped with their definitions, as by DROP INDEX
+of Apache Hudi: 1.1.1 creates what is defined and has no partition again, but 1.2.0 then fails at every write.
+"""
+
+
+def can_drop(name: str) -> bool:
+    """Whether rows are found without this index partition, which somebody can create again; False if it is unknown."""
+    return name in (*_STATISTICS, "record_index") or name.startswith(_DEFINED)
 
 
 def unmaintained_partitions(config: TableConfig, kept: frozenset[str] = frozenset()) -> tuple[str, ...]:
@@ -51,14 +62,16 @@ def check_writable(config: TableConfig, kept: frozenset[str] = frozenset()) -> N
         kept: Index partitions that the write keeps true.
 
     Raises:
-        RefusedError: The table has a secondary or expression index, a record index of a form that is not kept, or an
-            index that this release does not know.
+        RefusedError: The table has an index that this release does not know, or another process is just making a record
+            index, a secondary or an expression index: it would complete one without the rows of the write.
     """
-    stale = [name for name in unmaintained_partitions(config, kept) if name not in _REBUILT]
+    building = set(config.metadata_partitions_inflight).difference(_STATISTICS)
+    stale = [name for name in unmaintained_partitions(config, kept) if name in building or not can_drop(name)]
     if stale:
         raise RefusedError(
             f"table {config.name} has the index {', '.join(stale)} in its metadata table, which this release does not "
-            "maintain: rows written now would be missing from it. Nothing was written. Write with Apache Hudi, or set "
+            "maintain or which is being made: rows written now would be missing from it. Nothing was written. Write "
+            "with Apache Hudi, or, if nothing is making it, set "
             "hoodie.metadata.enable=false, which drops the metadata table with all indexes (Apache Hudi creates them "
             "again when it is configured to). Cleaning goes on working."
         )
@@ -68,7 +81,9 @@ def disable_unmaintained_partitions(
     storage: Storage, config: TableConfig, update_properties: UpdateProperties, *, kept: frozenset[str] = frozenset()
 ) -> bool:
     """
-    Drop the indexes that a commit of hudi_py would leave stale; Apache Hudi's next write creates them again.
+    Drop the indexes that a commit of hudi_py would leave stale.
+
+    Statistics are created again by Apache Hudi's next write; of other indexes a warning tells what they were.
 
     Call it under the table's lock, before the first instant of each write of data: after every write of Apache Hudi
     they are there again, and stale partition statistics hide new rows from readers.
@@ -83,7 +98,7 @@ def disable_unmaintained_partitions(
         Whether the properties were changed: the caller reads them again.
 
     Raises:
-        RefusedError: As `check_writable`, before anything is changed.
+        RefusedError, CorruptMetadata: As `check_writable`, or definitions do not decode; before anything is changed.
     """
     check_writable(config, kept)
     if config.has_metadata_table and FILES_PARTITION not in config.metadata_partitions:
@@ -92,29 +107,56 @@ def disable_unmaintained_partitions(
     dropped = unmaintained_partitions(config, kept)
     # Only what the property names already: naming a partition that is not there would make readers fail.
     left = sorted({FILES_PARTITION, *kept} & set(config.metadata_partitions))
+    if any(map(_is_costly, dropped)):
+        _tell(dropped, read_definitions(storage, config))
     if dropped:
         update_properties({PARTITIONS_KEY: ",".join(left), PARTITIONS_INFLIGHT_KEY: ""})
     if config.has_metadata_table:
         # Also folders that no property names any more: a crash between the two steps leaves them.
         for entry in storage.list(METADATA_TABLE_FOLDER):
-            if entry.is_folder and entry.name in _REBUILT and entry.name not in left:
+            if entry.is_folder and can_drop(entry.name) and entry.name not in left:
+                if entry.name.startswith(_DEFINED):
+                    forget_definitions(storage, config, (entry.name,))
                 storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{entry.name}")
     return bool(dropped)
 
 
-def drop_index(storage: Storage, config: TableConfig, update_properties: UpdateProperties, name: str) -> None:
+def _is_costly(name: str) -> bool:
+    """Whether Apache Hudi does not make it again by itself, from the footers of the files."""
+    return name not in _STATISTICS
+
+
+def _tell(dropped: Iterable[str], definitions: Mapping[str, Any]) -> None:
+    """Warn before indexes go, with what is needed to create them again."""
+    for name in filter(_is_costly, dropped):
+        of = definitions.get(name, {})
+        log.warning(
+            "metadata.index.dropped",
+            partition=name,
+            columns=",".join(of.get("sourceFields") or ()),
+            function=of.get("indexFunction") or "",
+            reason="this release does not keep it true; Apache Hudi creates it again by CREATE INDEX, or a record "
+            "index at its next write if it is configured to",
+        )
+
+
+def drop_indexes(
+    storage: Storage, config: TableConfig, update_properties: UpdateProperties, names: Collection[str]
+) -> None:
     """
-    Remove an index partition that is not true any more; whoever wants it creates it again.
+    Remove index partitions that are not true any more; whoever wants them creates them again.
 
     Args:
         storage: Of the table.
         config: As just read.
         update_properties: See `UpdateProperties`.
-        name: Of the partition.
+        names: Of the partitions.
     """
-    left = [each for each in config.metadata_partitions if each != name]
+    left = [each for each in config.metadata_partitions if each not in names]
     update_properties({PARTITIONS_KEY: ",".join(left)})
-    storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{name}")
+    forget_definitions(storage, config, [name for name in names if name.startswith(_DEFINED)])
+    for name in names:
+        storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{name}")
 
 
 def drop_metadata_table(storage: Storage, config: TableConfig, update_properties: UpdateProperties) -> bool:

@@ -8,6 +8,7 @@ from hudi_py.mdt.blocks import Validity, visible_blocks
 from hudi_py.mdt.bloom_filters import decode_filter
 from hudi_py.mdt.keyed_merge import merged_records
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
+from hudi_py.mdt.read_statistics import open_part
 from hudi_py.mdt.record_index import decode_location
 from hudi_py.mdt.statistics import key_suffix
 from hudi_py.mdt.table import MetadataTable
@@ -34,6 +35,18 @@ def recorded(storage, partition):
             for key, stored in merged_records(table, each, blocks, stack):
                 assert key not in found
                 found[key] = stored
+    return found
+
+
+def recorded_statistics(storage, partition):
+    """Key to the record of each column in `column_stats` or `partition_stats`."""
+    table, found = MetadataTable(storage), {}
+    timeline = table.store.load()
+    validity = Validity(timeline, writes.open_table(storage).timeline)
+    for each in table.slices(timeline, partition):
+        with contextlib.ExitStack() as stack:
+            part = open_part(table, each, visible_blocks(table, each, timeline, validity), stack)
+            found.update((key, record) for key, record in part.scan())
     return found
 
 

@@ -264,6 +264,11 @@ RULES: Final[Mapping[str, Rule]] = {
         "the metadata table has another Bloom filter than the file; writers that ask it may not find keys",
         _REBUILD_INDEX,
     ),
+    "mdt-statistics-differ": Rule(
+        _ERROR,
+        "the statistics in the metadata table do not hold values of a file; readers that ask them do not see its rows",
+        _REBUILD_INDEX,
+    ),
     "mdt-instant-missing": Rule(_ERROR, "a completed instant was never recorded in the metadata table", _REBUILD),
     "mdt-instant-unknown": Rule(
         _INFO,

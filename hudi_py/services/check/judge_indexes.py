@@ -1,5 +1,5 @@
 """
-Whether the record index and the Bloom filters of the metadata table agree with the files.
+Whether the record index, the Bloom filters and the statistics of the metadata table agree with the files.
 
 Bounded: looked at are the newest base files that the active commits wrote, a limited number of files and keys. That is
 where a writer that bypasses an index leaves its traces; what is archived was looked at when it was new.
@@ -8,19 +8,21 @@ where a writer that bypasses an index leaves its traces; what is archived was lo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
 from hudi_py.formats.bloom import BloomFilter
 from hudi_py.mdt.bloom_filters import BloomFilters
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
 from hudi_py.mdt.record_index import RecordIndex
+from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.model.files import join_path, parse_base_file
-from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.file_keys import keys_of_base_file, texts
 from hudi_py.rows.lookup import read_footer
 from hudi_py.services.check.findings import Finding, finding
+from hudi_py.services.check.judge_statistics import judge_statistics
+from hudi_py.services.check.newest_files import WrittenData, newest_files
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
@@ -30,19 +32,11 @@ _KEYS_MAX: Final = 100_000
 _FOLDER: Final = METADATA_TABLE_FOLDER
 
 
-class _File(NamedTuple):
-    """The newest base file of a group, as the active commits say."""
-
-    partition_path: str
-    file_id: str
-    name: str
-
-
 def judge_indexes(
     storage: Storage, partitions: Iterable[str], table: MetadataTable, contents: Contents, timeline: Timeline
 ) -> list[Finding]:
     """
-    Compare the indexes of keys with the files.
+    Compare the indexes of keys and the statistics with the files.
 
     Args:
         storage: Storage of the table.
@@ -55,11 +49,14 @@ def judge_indexes(
         StorageError: As the storage.
     """
     names = set(partitions)
-    if not names & {RECORD_INDEX, BLOOM_FILTERS}:
+    if not names & {RECORD_INDEX, BLOOM_FILTERS, COLUMN_STATS}:
         return []
     found: list[Finding] = []
     try:
-        files = _newest(contents, timeline)
+        newest = newest_files(contents, timeline, _FILES_MAX)
+        files = _only_base(newest)
+        if COLUMN_STATS in names:
+            found += judge_statistics(storage, newest, table, timeline)
         if RECORD_INDEX in names:
             with RecordIndex(table, timeline) as index:
                 found += _judge_rows(storage, files, index)
@@ -73,37 +70,13 @@ def judge_indexes(
     return found
 
 
-def _newest(contents: Contents, timeline: Timeline) -> list[_File]:
-    """Return the newest base files that commits wrote, without groups that were replaced or have deletes in logs."""
-    newest: dict[tuple[str, str], _File] = {}
-    left_out: set[tuple[str, str]] = set()
-    # Newest first, until enough files are found: older ones were looked at when they were new.
-    for instant in reversed(timeline.commits.completed()):
-        metadata = contents.commit(instant)
-        for path, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
-            left_out.update((path, file_id) for file_id in file_ids)
-        for each, has_deletes in _written(metadata):
-            group = each.partition_path, each.file_id
-            if group in left_out or group in newest:
-                continue
-            if has_deletes:  # a log file over it: the keys that it deletes are in the file, and in no index
-                left_out.add(group)
-            elif parse_base_file(each.name) is not None:
-                newest[group] = each
-        if len(newest) >= _FILES_MAX:
-            break
-    return list(newest.values())[:_FILES_MAX]
+def _only_base(files: Iterable[WrittenData]) -> list[WrittenData]:
+    """Return the base files of groups without deletes in log files: deleted keys are in the file, and in no index."""
+    left_out = {each[:2] for each in files if each.has_deletes}
+    return [each for each in files if each[:2] not in left_out and parse_base_file(each.name) is not None]
 
 
-def _written(metadata: CommitMetadata) -> Iterator[tuple[_File, bool]]:
-    for path, stats in metadata.partition_to_write_stats.items():
-        for stat in stats:
-            if stat.path is not None and stat.file_id is not None:
-                has_deletes = stat.log_version is not None and stat.num_deletes > 0
-                yield _File(path, stat.file_id, stat.path.rpartition("/")[2]), has_deletes
-
-
-def _judge_rows(storage: Storage, files: Iterable[_File], index: RecordIndex) -> Iterator[Finding]:
+def _judge_rows(storage: Storage, files: Iterable[WrittenData], index: RecordIndex) -> Iterator[Finding]:
     looked_at = 0
     there: dict[str, set[str]] = {}
     for each in files:
@@ -130,7 +103,7 @@ def _judge_rows(storage: Storage, files: Iterable[_File], index: RecordIndex) ->
             return
 
 
-def _judge_filters(storage: Storage, files: Iterable[_File], filters: BloomFilters) -> Iterator[Finding]:
+def _judge_filters(storage: Storage, files: Iterable[WrittenData], filters: BloomFilters) -> Iterator[Finding]:
     wanted = {(each.partition_path, each.name) for each in files}
     known = dict(filters.filters(wanted))
     for path, name in sorted(wanted):

@@ -15,6 +15,7 @@ from hudi_py.formats.properties import parse_properties
 from hudi_py.fsview.listing import listing_threads, walk_folders, walk_within
 from hudi_py.mdt.lookup import KEYED
 from hudi_py.mdt.read import MetadataReader
+from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.services.check.facts import TableFacts
@@ -141,7 +142,7 @@ class CheckService:
 
     def _indexes(self, facts: TableFacts) -> list[Finding]:
         names = self.table.metadata_partitions
-        if not KEYED & set(names):
+        if not {*KEYED, COLUMN_STATS} & set(names):
             return []
         from hudi_py.services.check.judge_indexes import judge_indexes  # loads PyArrow, which most checks do without
 

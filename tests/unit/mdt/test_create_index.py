@@ -74,12 +74,14 @@ def test_a_key_with_two_rows_has_no_place(plain):
 
 
 def test_log_files_are_not_merged_for_it():
-    """Which rows they leave is not looked at here, so nothing is guessed."""
+    """Which rows they leave is not looked at here, so nothing is guessed; refused before anything is created."""
     storage = writes.create_table(9, **{"hoodie.datasource.write.table.type": "MERGE_ON_READ"})
     writes.upsert(storage, writes.OLD)
     writes.upsert(storage, [{"id": "a", "region": "eu", "ts": 2}])
+    before = storage.files()
     with pytest.raises(RefusedError, match="log files"):
         writes.upsert(storage, writes.CHANGES, **ASKED)
+    assert before == storage.files()
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """Indexes of keys in the metadata table: every action of ours keeps them true of the rows that are there."""
 
+import json
+
 import pyarrow as pa
 import pytest
 
@@ -7,6 +9,7 @@ from hudi_py.local.rows import ArrowRows
 from hudi_py.mdt.bloom_filters import decode_filter
 from hudi_py.mdt.compaction import compact
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
+from hudi_py.mdt.removal import disable_unmaintained_partitions
 from hudi_py.mdt.statistics import key_suffix
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.storage.memory import MemoryStorage
@@ -184,18 +187,17 @@ def test_an_interrupted_write_leaves_true_indexes(name, fresh):
         assert_true(case.storage, case)
 
 
-def test_an_index_within_partitions_is_refused_before_anything_is_touched(fresh):
+def test_an_index_within_partitions_is_dropped(fresh, caplog):
     """Its file groups are numbered within each partition of the table, which this release does not write."""
     storage = fresh("cow_record_index-1.1.1")
     path = ".hoodie/.index_defs/index.json"
     text = storage.read(path).replace(b'"isPartitioned" : "false"', b'"isPartitioned" : "true"')
     storage.delete(path)
     storage.create_new(path, text)
-    rows = changed(storage, 1)
-    before = storage.files()
-    with pytest.raises(Exception, match="record_index"):
-        write(storage, rows)
-    assert before == storage.files()
+    write(storage, changed(storage, 1))
+    assert RECORD_INDEX not in partitions_of(storage)
+    assert RECORD_INDEX in caplog.text
+    assert text == storage.read(path)
 
 
 def test_without_a_record_index_nothing_is_tracked(fresh):
@@ -204,3 +206,60 @@ def test_without_a_record_index_nothing_is_tracked(fresh):
     update_properties(storage)({"hoodie.table.metadata.partitions": "files,bloom_filters"})
     write(storage, changed(storage, 2, id=lambda n: f"new{n}"))
     assert_true(storage)
+
+
+DEFINED = {"secondary_index_idx_name", "expr_index_idx_day"}
+
+
+def test_actions_that_write_rows_drop_defined_indexes(fresh, caplog):
+    """With their definitions, and a warning that names them and their columns."""
+    name = "cow_all_indexes-1.1.1"
+    actions = {
+        "upsert": lambda storage: write(storage, changed(storage, 1, ts=9)),
+        "delete": lambda storage: write(storage, rows_of(storage).slice(0, 1), "DELETE"),
+        "overwrite": lambda storage: write(storage, rows_of(storage).slice(0, 1), "INSERT_OVERWRITE"),
+        "cluster": lambda storage: writes.open_table(storage).cluster(),
+        "rollback": lambda storage: writes.open_table(storage).rollback(
+            writes.open_table(storage).timeline.completed("commit")[-1].requested_time
+        ),
+    }
+    for action, act in actions.items():
+        storage = fresh(name)
+        had = set(partitions_of(storage))
+        assert had > DEFINED
+        caplog.clear()
+        act(storage)
+        lost = {RECORD_INDEX, "partition_stats"} if action == "rollback" else set()  # they were compacted
+        assert set(partitions_of(storage)) == had - DEFINED - lost, action
+        assert all(each in caplog.text for each in (*DEFINED, "columns='name'")), action
+        defined = json.loads(storage.read(".hoodie/.index_defs/index.json"))["indexDefinitions"]
+        assert set(defined) == {RECORD_INDEX, "column_stats"}
+        assert not [path for path in storage.files() if any(each in path for each in DEFINED)]
+        assert_true(storage, action)
+
+
+def test_a_clean_keeps_defined_indexes(fresh):
+    """It changes no rows, and nobody asks for records of deleted files."""
+    storage = fresh("cow_all_indexes-1.1.1")
+    had = partitions_of(storage)
+    writes.open_table(storage).clean(commits_retained=1)
+    assert had == partitions_of(storage)
+
+
+@pytest.mark.slow
+def test_an_interrupted_drop_of_defined_indexes_is_completed(fresh):
+    """Stopped at any change of the storage: the next write leaves neither partition, nor definition, nor folder."""
+    original = fresh("cow_all_indexes-1.1.1")
+    definitions = ".hoodie/.index_defs/index.json"
+
+    def drop(storage):
+        kept = frozenset(set(partitions_of(original)) - DEFINED)
+        config = writes.open_table(storage).config
+        disable_unmaintained_partitions(storage, config, update_properties(storage), kept=kept)
+
+    for case in interruptions(lambda: fresh("cow_all_indexes-1.1.1")):
+        case.run(drop)
+        drop(case.storage)
+        assert not DEFINED & set(partitions_of(case.storage)), case
+        assert not DEFINED & set(json.loads(case.storage.read(definitions))["indexDefinitions"]), case
+        assert not [path for path in case.storage.files() if any(each in path for each in DEFINED)], case

@@ -1,6 +1,5 @@
 """Statistics of columns: ours for their files are theirs, and every action of ours keeps them true of what is there."""
 
-import contextlib
 import math
 from pathlib import Path
 
@@ -10,11 +9,9 @@ import pytest
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.log_block import HeaderKey, iterate_log_blocks
 from hudi_py.local.rows import ArrowRows
-from hudi_py.mdt.blocks import Validity, visible_blocks
 from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.compaction import compact
 from hudi_py.mdt.kept_statistics import KeptStatistics
-from hudi_py.mdt.read_statistics import open_part
 from hudi_py.mdt.records import RECORD
 from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS, decode_statistics, statistics_of
 from hudi_py.mdt.table import MetadataTable
@@ -23,6 +20,7 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.testing import INTERRUPTION_MODES
 from support import fixtures, writes
 from support.crash_points import interruptions
+from support.indexes import recorded_statistics
 from support.metadata_tables import update_properties
 
 ALL = {"0.15.0": "rows/cow_all_indexes-0.15.0", "1.0.2": "cow_partitioned-1.0.2", "1.2.0": "cow_partitioned-1.2.0"}
@@ -60,18 +58,6 @@ def fresh(tmp_path_factory):
     return of
 
 
-def recorded(storage, partition):
-    """Key to the fields of each record."""
-    table, found = MetadataTable(storage), {}
-    timeline = table.store.load()
-    validity = Validity(timeline, writes.open_table(storage).timeline)
-    for each in table.slices(timeline, partition):
-        with contextlib.ExitStack() as stack:
-            part = open_part(table, each, visible_blocks(table, each, timeline, validity), stack)
-            found.update((key, record) for key, record in part.scan())
-    return found
-
-
 def recomputed(storage):
     """What the files themselves say, by partition of the metadata table."""
     table = writes.open_table(storage)
@@ -105,13 +91,13 @@ def _is_nan(wrapped):
 def assert_true(storage, case=""):
     """Records of every file that is there are right, and bounds of a partition hold all its files."""
     truth = recomputed(storage)
-    columns = recorded(storage, COLUMN_STATS)
+    columns = recorded_statistics(storage, COLUMN_STATS)
     for key, wanted in truth[COLUMN_STATS].items():
         if key not in columns and is_taken_back(storage, wanted.fields["fileName"]):
             continue
         assert key in columns, (case, wanted)
         assert is_same(wanted, columns[key]), (case, wanted, columns[key])
-    partitions = recorded(storage, PARTITION_STATS) if PARTITION_STATS in truth else {}
+    partitions = recorded_statistics(storage, PARTITION_STATS) if PARTITION_STATS in truth else {}
     table = writes.open_table(storage)
     slices = [each for path in table.partitions() for each in table.file_slices(path)]
     paths = {name: each.partition_path for each in slices for name in each.file_names}
@@ -176,7 +162,7 @@ def test_records_of_their_files_are_theirs(name, tmp_path):
     storage = loaded(name, tmp_path)
     if "column_stats" not in stats_of(storage):
         pytest.skip("the table has no statistics")
-    ours, theirs = recomputed(storage)[COLUMN_STATS], recorded(storage, COLUMN_STATS)
+    ours, theirs = recomputed(storage)[COLUMN_STATS], recorded_statistics(storage, COLUMN_STATS)
     if "0.15.0" not in name:  # its records of deleted files stay
         assert ours.keys() == theirs.keys()
     for key, record in ours.items():
@@ -194,13 +180,13 @@ def test_a_write_keeps_the_statistics_of_a_table(release, fresh):
     upsert(storage, changed(storage, 1), "DELETE")
     upsert(storage, changed(storage, 2, ts=100_000), **{"hoodie.metadata.compact.max.delta.commits": 1})
     assert_true(storage, "compacted")
-    before = recorded(storage, COLUMN_STATS)
+    before = recorded_statistics(storage, COLUMN_STATS)
     writes.open_table(storage).clean(file_versions_retained=1)
     assert_true(storage, "cleaned")
     if release != "0.15.0":
         gone = {name for name in storage_names(before) if name not in {Path(path).name for path in storage.files()}}
         assert gone
-        assert not gone & storage_names(recorded(storage, COLUMN_STATS))
+        assert not gone & storage_names(recorded_statistics(storage, COLUMN_STATS))
     table = writes.open_table(storage)
     assert compact(MetadataTable(storage), table.timeline, delta_commits_max=1)
     assert_true(storage, "compacted again")
@@ -240,7 +226,7 @@ def test_a_rollback_takes_the_statistics_of_its_files_along(release, fresh):
                 continue
             raise
         assert mine
-        assert not mine & storage_names(recorded(storage, COLUMN_STATS))
+        assert not mine & storage_names(recorded_statistics(storage, COLUMN_STATS))
         assert_true(storage, due)
 
 
@@ -262,9 +248,13 @@ def test_a_new_column_has_statistics_at_once(release, fresh):
     more = rows.append_column("extra", pa.array([5, 6][: rows.num_rows], pa.int64()))
     upsert(storage, more)
     newest = writes.open_table(storage).timeline.completed("commit")[-1].requested_time
-    found = [each for each in recorded(storage, COLUMN_STATS).values() if each.fields["columnName"] == "extra"]
+    found = [
+        each for each in recorded_statistics(storage, COLUMN_STATS).values() if each.fields["columnName"] == "extra"
+    ]
     assert {newest in each.fields["fileName"] for each in found} == {True}
-    together = [each for each in recorded(storage, PARTITION_STATS).values() if each.fields["columnName"] == "extra"]
+    together = [
+        each for each in recorded_statistics(storage, PARTITION_STATS).values() if each.fields["columnName"] == "extra"
+    ]
     assert together
     assert all(each.fields["nullCount"] for each in together)  # of the files that lack it
 
@@ -291,7 +281,7 @@ def test_a_restore_takes_the_statistics_along(fresh):
     upsert(storage, changed(storage, 3, ts=99_998))
     writes.open_table(storage).restore(kept)
     there = {path.rpartition("/")[2] for path in storage.files()}
-    assert storage_names(recorded(storage, COLUMN_STATS)) <= there
+    assert storage_names(recorded_statistics(storage, COLUMN_STATS)) <= there
     assert_true(storage, "restored")
 
 
@@ -319,7 +309,24 @@ def test_log_files_have_records_as_base_files_do(version, fresh):
     assert_true(storage, "cleaned")
     there = {path.rpartition("/")[2] for path in storage.files()}
     if version != "6":
-        assert storage_names(recorded(storage, COLUMN_STATS)) <= there
+        assert storage_names(recorded_statistics(storage, COLUMN_STATS)) <= there
     assert stats_of(storage) == had
     assert writes.open_table(storage).rows(where="ts = 99999").to_arrow().num_rows == 2
     assert [] == [each for each in writes.open_table(storage).check() if each.severity.name != "INFO"]
+
+
+@pytest.mark.parametrize("name", ["cow_partitioned-1.2.0", "cow_partitioned-1.0.2"])
+def test_bounds_of_partitions_go_when_their_records_cannot_be_set_back(name, tmp_path, caplog):
+    """
+    Apache Hudi's bounds are those of its newest files. After a rollback the older ones count again, and would be hidden
+    if a compaction of the metadata table had made the bounds final.
+    """
+    storage = loaded(name, tmp_path)
+    table = writes.open_table(storage)
+    assert compact(MetadataTable(storage), table.timeline, delta_commits_max=1)
+    writes.open_table(storage).rollback(table.timeline.completed("commit")[-1].requested_time)
+    assert stats_of(storage) == {COLUMN_STATS}
+    assert PARTITION_STATS in caplog.text
+    assert_true(storage)
+    upsert(storage, changed(storage, 2))
+    assert_true(storage)

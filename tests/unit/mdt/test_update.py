@@ -259,10 +259,31 @@ def test_switching_off_statistics_is_safe_at_every_interruption(version):
         assert wanted == listing(storage)
 
 
-@pytest.mark.parametrize("index", ["record_index", "secondary_index_x", "expr_index_x", "something_new"])
-def test_indexes_that_cannot_be_rebuilt_cheaply_refuse_a_write(index):
-    """Before anything is changed, with the option that drops them in the message."""
+@pytest.mark.parametrize("index", ["record_index", "secondary_index_x", "expr_index_x"])
+def test_indexes_that_are_not_kept_are_dropped(index, caplog):
+    """With a warning that names each."""
+    caplog.set_level("WARNING")
     storage = with_partitions("1.1.1", f"column_stats,files,{index}")
+    assert disable_unmaintained_partitions(storage, config_of(storage), update_properties(storage))
+    assert config_of(storage).metadata_partitions == ("files",)
+    assert not [path for path in storage.files() if f"/{index}/" in path]
+    assert index in caplog.text
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"hoodie.table.metadata.partitions": "column_stats,files,something_new"},
+        {
+            "hoodie.table.metadata.partitions": "files",
+            "hoodie.table.metadata.partitions.inflight": "secondary_index_x",
+        },
+    ],
+)
+def test_indexes_that_are_unknown_or_being_made_refuse_a_write(properties):
+    """Before anything is changed, with the option that drops them in the message."""
+    storage = with_partitions("1.1.1", "files")
+    update_properties(storage)(properties)
     files = storage.files()
     with pytest.raises(RefusedError, match=r"hoodie\.metadata\.enable=false"):
         disable_unmaintained_partitions(storage, config_of(storage), update_properties(storage))

@@ -3,15 +3,18 @@
 import pyarrow as pa
 import pytest
 
+from hudi_py.formats.avro_registry import schema_text
 from hudi_py.local.rows import ArrowRows
 from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
 from hudi_py.mdt.record_index import RecordLocation, encode_location
+from hudi_py.mdt.records import RECORD
+from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS, StatisticsRecord, encode_statistics
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import write_delta_commit
 from hudi_py.storage.memory import MemoryStorage
 from support import writes
-from support.indexes import loaded, places, recorded
+from support.indexes import loaded, places, recorded, recorded_statistics
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +68,19 @@ def test_a_filter_of_another_file_is_found(storage):
     first = next(iter(filters.values())).value
     recording(storage, BLOOM_FILTERS, dict.fromkeys(filters, first))
     assert codes(storage) == {"mdt-filter-differs"}
+
+
+@pytest.mark.parametrize("partition", [COLUMN_STATS, PARTITION_STATS])
+def test_bounds_that_do_not_hold_the_values_are_found(partition, storage):
+    """Readers that ask them would skip the file."""
+    schema = schema_text(RECORD, 8)
+    records = recorded_statistics(storage, partition)
+    wrong = {key: _narrower(each) for key, each in records.items() if each.fields["columnName"] == "ts"}
+    recording(storage, partition, {key: encode_statistics(each, schema, file_name=None) for key, each in wrong.items()})
+    assert codes(storage) == {"mdt-statistics-differ"}
+
+
+def _narrower(record):
+    wrapper, value = record.fields["minValue"]
+    fields = {**record.fields, "minValue": (wrapper, {"value": value["value"] + 1}), "isTightBound": True}
+    return StatisticsRecord(record.kind, fields)
