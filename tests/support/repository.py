@@ -78,25 +78,32 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
-def imports(name: str, path: Path) -> list[Import]:
-    """List what a module imports, anywhere in it."""
-    tree = tree_of(path)
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a file's syntax tree."""
+    return tuple(ast.walk(tree_of(path)))
+
+
+@cache  # asked by many tests for each module, and each answer takes a walk through its tree
+def imports(name: str, path: Path) -> tuple[Import, ...]:
+    """What a module imports, anywhere in it."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    deferred = {id(node) for outer in ast.walk(tree) if _defers(outer) for node in ast.walk(outer)}
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            targets = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                above = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join([*above, base] if base else above)
-            targets = [f"{base}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        found.extend(Import(target, node.lineno, id(node) in deferred) for target in targets)
-    return found
+    return tuple(_imports_below(tree_of(path), package, deferred=False))
+
+
+def _imports_below(node: ast.AST, package: str, *, deferred: bool) -> Iterator[Import]:
+    if isinstance(node, ast.expr):  # no import is part of an expression
+        return
+    if isinstance(node, ast.Import):
+        yield from (Import(alias.name, node.lineno, deferred) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = node.module or ""
+        if node.level:
+            above = package.split(".")[: len(package.split(".")) - node.level + 1]
+            base = ".".join([*above, base] if base else above)
+        yield from (Import(f"{base}.{alias.name}", node.lineno, deferred) for alias in node.names)
+    for child in ast.iter_child_nodes(node):
+        yield from _imports_below(child, package, deferred=deferred or _defers(node))
 
 
 def _defers(node: ast.AST) -> bool:

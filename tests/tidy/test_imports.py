@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from support.repository import ROOT, imports, modules, tree_of
+from support.repository import ROOT, imports, modules, nodes_of
 
 LAYERS = (
     {"errors", "model", "avro_schemas"},
@@ -224,7 +224,7 @@ def test_pure_module_touches_no_outside_world(name):
 @pytest.mark.parametrize("name", [name for name in MODULES if is_pure(name)])
 def test_pure_module_never_reads_the_clock(name):
     """The moment of planning is an argument."""
-    calls = [node for node in ast.walk(tree_of(MODULES[name])) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_of(MODULES[name]) if isinstance(node, ast.Call)]
     wrong = [f"line {call.lineno}: {ast.unparse(call)}" for call in calls if _reads_clock(call)]
     assert [] == wrong
 
@@ -242,9 +242,9 @@ def test_time_and_chance_come_in_as_arguments(name):
     """One door each; what is behind them a test can replace, and two runs of one thing can be equal."""
     targets = {item.target for item in imports(name, MODULES[name])}
     assert set() == {each for each in targets if each.partition(".")[0] in TIME_AND_CHANCE}
-    calls = [node for node in ast.walk(tree_of(MODULES[name])) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_of(MODULES[name]) if isinstance(node, ast.Call)]
     assert [] == [f"line {call.lineno}: {ast.unparse(call)}" for call in calls if _reads_clock(call)]
-    reads = (node for node in ast.walk(tree_of(MODULES[name])) if isinstance(node, ast.Attribute))
+    reads = (node for node in nodes_of(MODULES[name]) if isinstance(node, ast.Attribute))
     assert [] == [f"line {node.lineno}" for node in reads if (node.attr, ast.unparse(node.value)) == ("urandom", "os")]
 
 
@@ -294,7 +294,7 @@ def test_actions_go_through_the_stages_of_a_commit():
     wrong = [
         f"{name} line {call.lineno}: {ast.unparse(call.func)}"
         for name, path in MODULES.items()
-        for call in ast.walk(tree_of(path))
+        for call in nodes_of(path)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and call.func.attr in steps
@@ -309,7 +309,7 @@ def test_table_versions_are_compared_in_one_folder():
         f"{name} line {node.lineno}: {ast.unparse(node)}"
         for name, path in MODULES.items()
         if component_of(name) != "versions"
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Compare) and re.search(_VERSION_COMPARED, ast.unparse(node))
     ]
     assert [] == wrong

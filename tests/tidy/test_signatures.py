@@ -51,7 +51,8 @@ def annotations(module, name, *, with_constructor):
     node = next((each for each in tree_of(MODULES[module]).body if getattr(each, "name", None) == name), None)
     if isinstance(node, ast.ClassDef):
         for base in node.bases:
-            home = home_of(module, base.id) if isinstance(base, ast.Name) else None
+            plain = base.value if isinstance(base, ast.Subscript) else base  # of a generic class
+            home = home_of(module, plain.id) if isinstance(plain, ast.Name) else None
             if home is not None:
                 yield from annotations(*home, with_constructor=with_constructor)
     for member in node.body if isinstance(node, ast.ClassDef) else [node]:

@@ -168,6 +168,7 @@ def timeline(storage):
     return MetadataTable(storage).store.load()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_partition_that_base_file_and_logs_list_goes_when_a_clean_removes_it(version):
     """One deletion would only cancel what the log files say; whatever interrupts it, and through compactions."""
@@ -204,6 +205,7 @@ def test_compaction_is_not_due_before_its_time():
     assert files == storage.files()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_metadata_table_is_made_whatever_interrupts_it(version):
     """The listing given is the listing read; before the last step the table has none."""

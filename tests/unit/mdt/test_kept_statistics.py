@@ -230,6 +230,7 @@ def test_a_rollback_takes_the_statistics_of_its_files_along(release, fresh):
         assert_true(storage, due)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", ["1.2.0"])
 def test_an_interrupted_write_leaves_true_statistics(release, fresh):
     """Stopped at any change of the storage, and the write after it: every file that counts has its records."""

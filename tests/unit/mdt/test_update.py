@@ -68,6 +68,7 @@ def fresh(version: str, table: str = "cow_cleaned"):
     return storage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_recording_survives_every_interruption(version):
     """Interrupted at any mutation and run again: invisible before the action completes, right and once after it."""
@@ -102,6 +103,7 @@ def test_another_attempt_with_other_changes_replaces_the_first(version):
             assert wanted == listing(repeat.storage), (case, repeat)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_taking_back_survives_every_interruption(version):
     """A commit completed in the metadata table and rolled back leaves no trace there."""

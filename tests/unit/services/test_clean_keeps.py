@@ -140,6 +140,7 @@ def readable(builder, time):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [1, 2])
 def test_ladder_snapshots_stay_readable_and_leave_nothing_behind(layout):
     """Day after day, incremental cleans keep the rungs whole, and what falls off goes, as by a full plan."""

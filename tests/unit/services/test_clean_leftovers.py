@@ -155,6 +155,7 @@ def test_wrong_access_is_an_error_once_and_no_obstacle_afterwards(layout):
     assert len(result.failed_files) == 2
 
 
+@pytest.mark.slow
 @LAYOUTS
 def test_interrupted_anywhere_no_leftover_is_forgotten(layout, record_property):
     """A storage that refuses some files and is interrupted at every call; afterwards one that refuses nothing."""

@@ -291,6 +291,7 @@ def test_a_dry_run_tells_that_a_stale_plan_would_be_withdrawn():
     assert seen.why_spared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inflight", [False, True])
 def test_interrupted_anywhere_no_needed_file_goes(inflight):
     """The way out of a stale plan, stopped at every call that changes something, twice: rows stay, nothing hangs."""

@@ -228,6 +228,7 @@ def test_a_budget_for_what_was_left_does_not_forget_the_rest(layout):
     assert data_files(builder.storage) == left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [1, 2])
 def test_interrupted_anywhere_what_was_left_is_not_forgotten(layout, record_property):
     """Between looking there again and storing the plan a crash must find the note still there."""

@@ -117,6 +117,7 @@ def test_looking_after_it_costs_a_small_clean_next_to_nothing(layout):
         assert each.total() <= LOOK_CALLS_MAX
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [1, 2])
 def test_a_clean_beside_a_writer_leaves_the_metadata_table_to_it(layout):
     """Apache Hudi compacts and cleans there as part of a write."""
@@ -132,6 +133,7 @@ def test_a_clean_beside_a_writer_leaves_the_metadata_table_to_it(layout):
     assert set(new) == {Action.DELTA_COMMIT}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [1, 2])
 def test_a_commit_can_be_taken_back_after_the_clean_that_follows_it(layout):
     """Hudi 0.15.0 and 1.0.2 roll back no commit that is older than a compaction of the metadata table."""
@@ -239,6 +241,7 @@ def clean_and_look_after(storage, clock, number):
     UpkeepService(storage=storage, settings=settings, clock=clock).run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["1.0.2", "1.1.1"])
 def test_cleans_alone_leave_statistics_small_and_unchanged(version):
     """A table of real Hudi: log files of all partitions are compacted, then cleaned; no statistic is lost."""
@@ -253,6 +256,7 @@ def test_cleans_alone_leave_statistics_small_and_unchanged(version):
     assert files[0]["column_stats"] > 2 * files[-1]["column_stats"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dropped", ["column_stats", "partition_stats"])
 @pytest.mark.parametrize("version", ["1.0.2", "1.1.1"])
 def test_a_dropped_partition_is_missed_by_no_clean(version, dropped):
