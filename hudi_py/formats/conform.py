@@ -1,27 +1,46 @@
 """
 Converts rows of any accepted Arrow schema to the storage schema, and checks their values.
 
-Used for rows that users write, and for rows of older files, whose lists, nullability and integer widths may differ from
-the table's current schema.
+Used for rows that users write, and (`hudi_py.formats.stored_values`) for rows of older files, whose lists, nullability
+and types may differ from the table's current schema.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from hudi_py.errors import WriteError
 from hudi_py.formats.arrow_types import Array, compute
 
+Convert: TypeAlias = Callable[[Array, pa.DataType, str], Array]
+"""Converts values that are not nested to another type; the text is the column's name for errors."""
 
-def conform_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+
+def cast_exactly(array: Array, target: pa.DataType, path: str) -> Array:
+    """
+    A `Convert` that changes no value.
+
+    Raises:
+        WriteError: A value does not fit.
+    """
+    try:
+        cast: Array = array.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise WriteError(f"column {path!r}: {array.type} cannot be converted to {target}: {error}") from error
+    return cast
+
+
+def conform_batch(batch: pa.RecordBatch, schema: pa.Schema, convert: Convert = cast_exactly) -> pa.RecordBatch:
     """
     Return the columns of *schema*, in its order, cast to its types; other columns are dropped.
 
     Args:
         batch: Rows; columns are matched by name. Missing nullable columns are filled with null.
         schema: A storage schema, with or without meta columns in front.
+        convert: Converts values of another type.
 
     Raises:
         WriteError: A value does not fit its type, or is null where the schema has no nulls.
@@ -31,7 +50,7 @@ def conform_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         position = batch.schema.get_field_index(field.name)
         column: Array
         if position >= 0:
-            column = conform_array(batch.column(position), field.type, field.name)
+            column = conform_array(batch.column(position), field.type, field.name, convert)
         else:
             column = pa.nulls(batch.num_rows, field.type)
         _refuse_nulls(column, None, nullable=field.nullable, path=field.name)
@@ -39,7 +58,7 @@ def conform_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def conform_array(array: Array, target: pa.DataType, path: str) -> Array:
+def conform_array(array: Array, target: pa.DataType, path: str, convert: Convert = cast_exactly) -> Array:
     """
     Cast one column.
 
@@ -47,6 +66,7 @@ def conform_array(array: Array, target: pa.DataType, path: str) -> Array:
         array: Values of a type that `schema_evolution.fits` accepts for *target*.
         target: A storage type.
         path: The column's name for errors, dotted when nested.
+        convert: As for `conform_batch`.
 
     Raises:
         WriteError: As for `conform_batch`.
@@ -55,22 +75,18 @@ def conform_array(array: Array, target: pa.DataType, path: str) -> Array:
     if array.type == target:
         return array
     if isinstance(target, pa.StructType) and isinstance(array, pa.StructArray):
-        return _conform_struct(array, target, path)
+        return _conform_struct(array, target, path, convert)
     if isinstance(target, pa.MapType) and isinstance(array, pa.MapArray):
         # A map is a list of pairs in memory, so its buffers can be used again around the conformed pairs.
-        entries = _conform_list(array.cast(_entries_of(array.type)), _entries_of(target), path)
+        entries = _conform_list(array.cast(_entries_of(array.type)), _entries_of(target), path, convert)
         make: Any = pa.MapArray.from_buffers
         result: Array = make(target, len(entries), entries.buffers()[:2], entries.null_count, 0, [_values_of(entries)])
         return result
     if isinstance(target, pa.ListType) and isinstance(array, pa.LargeListArray):
         array = array.cast(pa.list_(array.type.value_field))
     if isinstance(target, pa.ListType) and isinstance(array, pa.ListArray):
-        return _conform_list(array, target, path)
-    try:
-        cast: Array = array.cast(target)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise WriteError(f"column {path!r}: {array.type} cannot be converted to {target}: {error}") from error
-    return cast
+        return _conform_list(array, target, path, convert)
+    return convert(array, target, path)
 
 
 def refuse_null_elements(batch: pa.RecordBatch) -> None:
@@ -109,7 +125,7 @@ def _refuse_elements(array: Array, path: str) -> None:
             _refuse_elements(elements, f"{path}.element")
 
 
-def _conform_struct(array: Any, target: pa.StructType, path: str) -> Array:
+def _conform_struct(array: Any, target: pa.StructType, path: str, convert: Convert) -> Array:
     # A struct that is null has no fields that could lack a value, so its own nulls excuse theirs.
     mask = array.is_null()
     children = []
@@ -118,7 +134,7 @@ def _conform_struct(array: Any, target: pa.StructType, path: str) -> Array:
         position = array.type.get_field_index(field.name)
         child: Array
         if position >= 0:
-            child = conform_array(array.field(position), field.type, name)
+            child = conform_array(array.field(position), field.type, name, convert)
         else:
             child = pa.nulls(len(array), field.type)
         _refuse_nulls(child, mask, nullable=field.nullable, path=name)
@@ -128,11 +144,11 @@ def _conform_struct(array: Any, target: pa.StructType, path: str) -> Array:
     return result
 
 
-def _conform_list(array: Any, target: Any, path: str) -> Array:
+def _conform_list(array: Any, target: Any, path: str, convert: Convert) -> Array:
     """Rebuild a list array around its conformed elements; the result has no offset of its own."""
     values = _values_of(array)
     element = target.value_field
-    values = conform_array(values, element.type, f"{path}.element")
+    values = conform_array(values, element.type, f"{path}.element", convert)
     _refuse_nulls(values, None, nullable=element.nullable, path=f"{path}.element")
     # A slice keeps the offsets of the array that it was cut from.
     offsets = compute.subtract(array.offsets, array.offsets[0])

@@ -254,6 +254,36 @@ def key_generator_of(
     )
 
 
+def virtual_keys_of(properties: Mapping[str, str], source: str) -> KeyGenerator | None:
+    """
+    How keys are computed from rows that do not hold them (``hoodie.populate.meta.fields=false``); None if rows do.
+
+    Args:
+        properties: As for `key_generator_of`.
+        source: The table's location, for messages.
+
+    Raises:
+        UnsupportedTable: The generator is not one of Hudi's, or its keys depend on the release that wrote them.
+    """
+    if properties.get("hoodie.populate.meta.fields", "true").strip().lower() != "false":
+        return None
+    fields = _split(properties.get("hoodie.table.recordkey.fields", ""))
+    kind = _kind(properties, fields, _split(properties.get("hoodie.table.partition.fields", "")))
+    is_complex = kind is KeyGeneratorKind.COMPLEX or len(fields) > 1
+    is_prefixed_key = True if len(fields) == 1 and format_of(properties).prefixes_single_key else None
+    try:  # partition paths are not computed, so only the form of the keys matters
+        return KeyGenerator(
+            kind=KeyGeneratorKind.COMPLEX if is_complex else KeyGeneratorKind.NON_PARTITION,
+            record_key_fields=fields,
+            single_field_prefixed=is_prefixed_key if is_complex else None,
+        )
+    except ConfigError as error:
+        raise UnsupportedTable(
+            f"{source}: hoodie.populate.meta.fields=false: the rows hold no record keys to merge the log files by, and "
+            f"they cannot be computed: {error}"
+        ) from error
+
+
 def _kind(properties: Mapping[str, str], keys: tuple[str, ...], partitions: tuple[str, ...]) -> KeyGeneratorKind:
     type_name = properties.get("hoodie.table.keygenerator.type", "").removesuffix("_AVRO")
     class_name = properties.get("hoodie.table.keygenerator.class", "")

@@ -6,7 +6,7 @@ Source: rules/data-files 9; Hudi 1.1.1 ``BaseHoodieLogRecordReader``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -23,15 +23,21 @@ from hudi_py.rows.log_merge import MergedLogs, merge_records
 from hudi_py.rows.log_records import KEY_COLUMN, LogRecords, RecordShape, records_of
 from hudi_py.rows.log_rules import LogRules
 from hudi_py.rows.log_scan import read_log_blocks, scan_blocks, with_content
+from hudi_py.rows.ordering import ordering_columns, ordering_field
 from hudi_py.runtime.ahead import Source, in_turn
 from hudi_py.runtime.log import log as events
 
 if TYPE_CHECKING:
+    from hudi_py.rows.keys import KeyGenerator
     from hudi_py.rows.predicate import ColumnFilter
     from hudi_py.storage.base import Storage
 
 _AHEAD_BYTES_MAX: Final = 32 << 20  # of log files of one slice that are read at one time
 REMOTE_THREADS: Final = 4  # which wait for answers, however few cores there are
+
+
+class PartsOfRows(RefusedError):
+    """Log files update some columns of a row whose other columns are not in the slice."""
 
 
 def _nowhere(_: str) -> Sequence[tuple[int, int]]:
@@ -47,8 +53,14 @@ class LogReading:
         rules: How records are merged.
         counts: Whether the blocks of an instant count.
         until: Instant time of an earlier snapshot; None for the latest.
-        ordering: The table's columns that are ordering fields, in the order of *rules*.
+        ordering: The ordering fields that the table has, in the order of *rules*; a field of a struct under its whole
+            name.
+        columns: The columns that hold their values, and those that *keys* needs.
+        keys: Computes the keys of rows that do not hold them; None where they do.
         only: Rows of base files that do not meet this are ignored, as if they did not exist; None to use all rows.
+        groups: Row groups of base files in which no row can meet this are ignored; None to use all.
+        whole: Where *only* some commits count, the slices that hold the other columns of their rows, too, by partition
+            path and file id: they are read where log files have updates of some columns.
         written: Returns the byte ranges (first, end) that completed commits wrote in a log file, by its path; called
             only if the file has bytes that are not a block.
     """
@@ -57,38 +69,64 @@ class LogReading:
     counts: Callable[[str], bool]
     until: str | None = None
     ordering: tuple[Field, ...] = ()
+    columns: tuple[Field, ...] = ()
+    keys: KeyGenerator | None = None
     only: ColumnFilter | None = None
+    groups: ColumnFilter | None = None
+    whole: Mapping[tuple[str, str], FileSlice] = attrs.field(factory=dict)
     written: Callable[[str], Sequence[tuple[int, int]]] = _nowhere
+
+    def shape(self, schema: pa.Schema) -> RecordShape:
+        """Records with the columns of *schema*, and what merging needs besides."""
+        # Key and ordering fields are needed for merging, even if nobody asked for these columns.
+        key = () if self.keys is not None else (pa.field(KEY_COLUMN, pa.string()),)
+        more = [field for field in (*key, *self.columns) if field.name not in schema.names]
+        return RecordShape(
+            schema=pa.schema([*schema, *more]),
+            ordering=self.ordering,
+            delete_marker=self.rules.delete_marker,
+            keys=self.keys,
+        )
 
 
 def log_reading(
-    rules: LogRules, counts: Callable[[str], bool], until: str | None, schema: pa.Schema, source: str
+    rules: LogRules,
+    counts: Callable[[str], bool],
+    until: str | None,
+    schema: pa.Schema,
+    source: str,
+    keys: KeyGenerator | None = None,
 ) -> LogReading:
     """
     Args:
-        rules, counts, until: As for `LogReading`.
+        rules, counts, until, keys: As for `LogReading`.
         schema: All columns of the table. Ordering fields that it lacks are ignored: Hudi's writers name one by default.
         source: The table's location, for messages.
 
     Raises:
-        UnsupportedTable: An ordering field is nested, or of a type without order.
+        UnsupportedTable: An ordering field is of a type without order.
     """
-    nested = [name for name in rules.ordering_fields if name not in schema.names and name.split(".")[0] in schema.names]
-    nested += [name for name in rules.ordering_fields if name in schema.names and _is_nested(schema.field(name))]
-    if nested:
-        raise UnsupportedTable(
-            f"{source}: rows are ordered by {nested[0]}, which is nested, and hudi_py merges log files by plain "
-            "columns only; read the table with Apache Hudi, or its base files alone (read-optimized)"
-        )
-    known = [schema.field(name).with_nullable(nullable=True) for name in rules.ordering_fields if name in schema.names]
-    # Without any ordering column no two records can be compared, so the later one wins.
-    if not known:
+    found = [field for field in (ordering_field(schema, name) for name in rules.ordering_fields) if field is not None]
+    for field in found:
+        if pa.types.is_nested(field.type):
+            raise UnsupportedTable(
+                f"{source}: rows are ordered by {field.name}, whose values are nested and have no order; "
+                "read the table with Apache Hudi, or its base files alone (read-optimized)"
+            )
+    # Without any ordering field no two records can be compared, so the later one wins.
+    if not found:
         rules = attrs.evolve(rules, orders_logs=False, orders_base=False)
-    return LogReading(rules=rules, counts=counts, until=until, ordering=tuple(known))
-
-
-def _is_nested(field: Field) -> bool:
-    return pa.types.is_nested(field.type)
+    elif rules.deletes_reset and any(field.name not in schema.names for field in found):
+        # Hudi 0.15 looks for the ordering value of a log record among the columns, and finds none in a struct.
+        rules = attrs.evolve(rules, orders_logs=False)
+    columns = ordering_columns(schema, found)
+    if keys is not None:
+        missing = [name for name in keys.record_key_fields if name not in schema.names]
+        if missing:
+            raise UnsupportedTable(f"{source}: rows hold no record keys, nor the key column {missing[0]}")
+        columns += ordering_columns(schema, [schema.field(name) for name in keys.record_key_fields])
+        columns = tuple({field.name: field for field in columns}.values())
+    return LogReading(rules=rules, counts=counts, until=until, ordering=tuple(found), columns=columns, keys=keys)
 
 
 def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs: LogReading) -> MergedLogs:
@@ -103,12 +141,12 @@ def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs:
 
     Raises:
         CorruptMetadata, UnsupportedTable: A log file is damaged, or has content that hudi_py does not read.
-        RefusedError: A range of time begins between a row and an update of some of its columns.
+        PartsOfRows: A range of time begins between a row and an update of some of its columns.
     """
     records = list(records_of(blocks_of(storage, file_slice, logs), shape))
     # In both cases the row that an update belongs to is not read: there is no base file, or its rows are before the
     # range.
-    if file_slice.base_file is None or logs.only is not None:
+    if file_slice.base_file is None or logs.only is not None or logs.groups is not None:
         _refuse_parts_of_rows(records, f"{storage.root}/{join_path(file_slice.partition_path, file_slice.file_id)}")
     return merge_records(records, shape, logs.rules)
 
@@ -121,9 +159,9 @@ def _refuse_parts_of_rows(records: Sequence[LogRecords], source: str) -> None:
     whole = {str(key) for each in records if each.columns is None for key in each.keys.to_pylist()}
     halves = {str(key) for each in parts for key in each.keys.to_pylist()} - whole
     if halves:
-        raise RefusedError(
+        raise PartsOfRows(
             f"{source} has updates of some columns of the row with key {min(halves)!r}, whose other columns were "
-            "written before the range begins; begin the range at 0, or read a snapshot"
+            "written before the range begins, in files that are gone; begin the range at 0, or read a snapshot"
         )
 
 
@@ -134,10 +172,7 @@ def logged_keys(storage: Storage, file_slice: FileSlice, logs: LogReading) -> li
     Raises:
         CorruptMetadata, UnsupportedTable: As `load_logs`.
     """
-    key = pa.field(KEY_COLUMN, pa.string())
-    shape = RecordShape(
-        schema=pa.schema([key, *logs.ordering]), ordering=logs.ordering, delete_marker=logs.rules.delete_marker
-    )
+    shape = logs.shape(pa.schema([]))
     records = list(records_of(blocks_of(storage, file_slice, logs), shape))
     return [str(each) for each in merge_records(records, shape, logs.rules).keys.to_pylist()]
 

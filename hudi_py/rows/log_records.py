@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import numpy as np
@@ -21,12 +21,16 @@ import pyarrow.parquet as pq
 from hudi_py.errors import CorruptMetadata, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, Field, compute
 from hudi_py.formats.avro_columns import decode_columns
-from hudi_py.formats.conform import conform_batch
 from hudi_py.formats.data_block import decode_data_block
 from hudi_py.formats.delete_block import DeletedKey, OrderingValue, decode_delete_block
 from hudi_py.formats.hfile import HFile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, iterate_log_blocks
+from hudi_py.formats.stored_values import conform_stored
+from hudi_py.rows.ordering import ordering_values
 from hudi_py.storage.base import Storage
+
+if TYPE_CHECKING:
+    from hudi_py.rows.keys import KeyGenerator
 
 KEY_COLUMN: Final = "_hoodie_record_key"
 _FLAG_COLUMN: Final = "_hoodie_is_deleted"
@@ -81,14 +85,16 @@ class RecordShape:
     The columns and ordering fields to read from records.
 
     Args:
-        schema: Columns of the rows, all nullable; the key and the ordering fields are among them.
-        ordering: The ordering fields, with their types in *schema*.
+        schema: Columns of the rows, all nullable; the key and the columns with the ordering fields are among them.
+        ordering: The ordering fields, see `hudi_py.rows.ordering`.
         delete_marker: See `hudi_py.rows.log_rules.LogRules`.
+        keys: Computes the keys of rows that do not hold them; None where they do.
     """
 
     schema: pa.Schema
     ordering: tuple[Field, ...]
     delete_marker: tuple[str, str] | None = None
+    keys: KeyGenerator | None = None
 
     @property
     def stored(self) -> frozenset[str]:
@@ -180,19 +186,14 @@ def _hfile_rows(content: bytes, schema: str, columns: frozenset[str] | None, sou
 
 
 def _rows(batch: pa.RecordBatch, shape: RecordShape, source: str, *, is_partial: bool) -> LogRecords:
-    if KEY_COLUMN not in batch.schema.names:
-        raise CorruptMetadata(f"{source}: the records have no column {KEY_COLUMN}")
-    # The stored key decides and is not computed again, because releases of Hudi write some keys differently.
-    keys: Any = batch.column(KEY_COLUMN)
-    if keys.null_count:
-        raise CorruptMetadata(f"{source}: {keys.null_count} records have no key")
     try:
-        rows = conform_batch(batch, shape.schema)
+        rows = conform_stored(batch, shape.schema)
+        keys: Any = _stored_keys(batch, source) if shape.keys is None else shape.keys.record_keys(rows)
     except WriteError as error:
         raise CorruptMetadata(f"{source}: the records do not fit the table: {error}") from error
     flagged = _flagged(batch, shape.delete_marker)
     kinds = np.where(flagged, Kind.FLAGGED, Kind.ROW).astype(np.uint8)
-    ordering = tuple(rows.column(field.name) for field in shape.ordering)
+    ordering = tuple(ordering_values(rows, field) for field in shape.ordering)
     if ordering and ordering[0].type == pa.int32():  # to Hudi an int of 0 is no ordering value
         kinds[flagged & (ordering[0].fill_null(0).to_numpy(zero_copy_only=False) == 0)] = Kind.ALWAYS
     return LogRecords(
@@ -202,6 +203,16 @@ def _rows(batch: pa.RecordBatch, shape: RecordShape, source: str, *, is_partial:
         rows=rows,
         columns=frozenset(batch.schema.names) if is_partial else None,
     )
+
+
+def _stored_keys(batch: pa.RecordBatch, source: str) -> Any:
+    if KEY_COLUMN not in batch.schema.names:
+        raise CorruptMetadata(f"{source}: the records have no column {KEY_COLUMN}")
+    # The stored key decides and is not computed again, because releases of Hudi write some keys differently.
+    keys = batch.column(KEY_COLUMN)
+    if keys.null_count:
+        raise CorruptMetadata(f"{source}: {keys.null_count} records have no key")
+    return keys
 
 
 def _flagged(batch: pa.RecordBatch, marker: tuple[str, str] | None) -> npt.NDArray[np.bool_]:

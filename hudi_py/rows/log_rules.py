@@ -57,18 +57,19 @@ class LogRules:
     delete_marker: tuple[str, str] | None = None
 
 
-def log_rules_of(properties: Mapping[str, str], source: str) -> LogRules:
+def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: bool = False) -> LogRules:
     """
     Read the rules from a table's properties.
 
     Args:
         properties: The table's properties (``hoodie.properties``).
         source: The table's location, for messages.
+        computes_keys: The caller computes record keys where rows do not hold them, see `virtual_keys_of`.
 
     Raises:
-        UnsupportedTable: A Java class merges the rows, or columns are merged one by one.
+        UnsupportedTable: Rows hold no keys, a Java class merges the rows, or columns are merged one by one.
     """
-    if properties.get("hoodie.populate.meta.fields", "true").strip().lower() == "false":
+    if not computes_keys and properties.get("hoodie.populate.meta.fields", "true").strip().lower() == "false":
         raise UnsupportedTable(
             f"{source}: hoodie.populate.meta.fields=false: the rows hold no record keys to merge the log files by; "
             f"{_BY_HUDI}"

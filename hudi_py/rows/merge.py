@@ -19,9 +19,10 @@ import pyarrow as pa
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.arrow_types import Array, compute
-from hudi_py.formats.conform import conform_batch, refuse_null_elements
+from hudi_py.formats.conform import refuse_null_elements
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import meta_fields
+from hudi_py.formats.stored_values import conform_stored
 from hudi_py.model.files import BaseFile
 from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
 from hudi_py.rows.lookup import open_base_file
@@ -139,7 +140,7 @@ def merge_base_file(
             stored_schema = pa.schema([*meta_fields(), *schema])
             start = 0
             for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group]):
-                merge.copy(conform_batch(batch, stored_schema), places[start : start + batch.num_rows])
+                merge.copy(conform_stored(batch, stored_schema), places[start : start + batch.num_rows])
                 start += batch.num_rows
         inserted = merge.insert_rest()
         size_bytes = writer.close()

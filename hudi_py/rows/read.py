@@ -161,7 +161,7 @@ def read_batches(
     """
     import pyarrow as pa
 
-    from hudi_py.formats.conform import conform_batch
+    from hudi_py.formats.stored_values import conform_stored
     from hudi_py.rows.committed import Commits
     from hudi_py.rows.lookup import may_hold
     from hudi_py.rows.predicate import chosen, filtered
@@ -188,7 +188,7 @@ def read_batches(
                     for each in early:
                         if each.column in present:
                             left = chosen(left, _mask_of_distinct(each, left.column(each.column)))
-                    yield filtered(conform_batch(left, schema), filters)
+                    yield filtered(conform_stored(left, schema), filters)
             except (pa.ArrowException, OSError, WriteError) as error:
                 raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {one_line(error)}") from error
 

@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from hudi_py.formats.conform import conform_batch
 from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.formats.stored_values import conform_stored
 from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
 from hudi_py.rows.written import FileTarget, WrittenFile, written_file
 from hudi_py.runtime.clock import MONOTONIC
@@ -83,7 +83,7 @@ def move_rows(
 
 
 def _write(writer: BaseFileWriter, batch: pa.RecordBatch, schema: pa.Schema) -> None:
-    rows = conform_batch(batch, schema)
+    rows = conform_stored(batch, schema)
     times, numbers = batch.column(_COMMIT_TIME), batch.column(_SEQUENCE_NUMBER)
     writer.write_rows(rows, batch.column(_RECORD_KEY), times, numbers)
 

@@ -21,11 +21,12 @@ import pyarrow as pa
 
 from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import compute
-from hudi_py.formats.conform import conform_batch
+from hudi_py.formats.stored_values import conform_stored
 from hudi_py.model.files import BaseFile, FileSlice, join_path
 from hudi_py.rows.log_merge import MergedLogs
-from hudi_py.rows.log_reading import LogReading, load_logs
-from hudi_py.rows.log_records import KEY_COLUMN, Kind, RecordShape
+from hudi_py.rows.log_reading import LogReading, PartsOfRows, load_logs
+from hudi_py.rows.log_records import KEY_COLUMN, Kind
+from hudi_py.rows.ordering import ordering_values
 from hudi_py.rows.precedence import incoming_wins
 from hudi_py.rows.predicate import filtered
 from hudi_py.rows.pruning import may_match
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from hudi_py.formats.bloom import HashedKeys
-    from hudi_py.rows.predicate import Bounds, ColumnFilter, RowFilter
+    from hudi_py.rows.predicate import Bounds, RowFilter
     from hudi_py.storage.base import Storage
 
 _BATCH_ROWS: Final = 32768
@@ -129,18 +130,25 @@ def _merged(
     filters: Sequence[RowFilter],
     merges: MergeCount,
 ) -> Iterator[pa.RecordBatch]:
-    # Key and ordering fields are needed for merging, even if nobody asked for these columns.
-    more = [field for field in (pa.field(KEY_COLUMN, pa.string()), *reading.ordering) if field.name not in schema.names]
-    shape = RecordShape(
-        schema=pa.schema([*schema, *more]), ordering=reading.ordering, delete_marker=reading.rules.delete_marker
-    )
-    pending = _Pending(load_logs(storage, file_slice, shape, reading), reading, merges)
+    try:
+        records = load_logs(storage, file_slice, reading.shape(schema), reading)
+    except PartsOfRows:
+        file_slice = _whole_slice(file_slice, reading)
+        # The filter takes the rows of those commits from the merged ones.
+        reading = attrs.evolve(reading, only=None, groups=None)
+        records = load_logs(storage, file_slice, reading.shape(schema), reading)
+    pending = _Pending(records, reading, merges)
     if file_slice.base_file is not None:
         partition, base = file_slice.partition_path, file_slice.base_file
         for batch in _base_batches(storage, partition, base, schema, pending, reading, filters):
             yield filtered(batch, filters)
     for batch in pending.rest(schema):
         yield filtered(batch, filters)
+
+
+def _whole_slice(file_slice: FileSlice, reading: LogReading) -> FileSlice:
+    """The slice with the files from before a range; itself where they are not known."""
+    return reading.whole.get((file_slice.partition_path, file_slice.file_id), file_slice)
 
 
 class _Group(NamedTuple):
@@ -273,40 +281,54 @@ def _base_batches(
     path = join_path(partition, base.name)
     with open_parquet(storage, path, base) as file:
         stored = file.schema_arrow.names
-        if KEY_COLUMN not in stored:
+        if reading.keys is None and KEY_COLUMN not in stored:
             raise CorruptMetadata(f"{storage.root}/{path} has no column {KEY_COLUMN} to merge the log files by")
         present = [name for name in schema.names if name in stored]
+        ignored = () if reading.groups is None else (reading.groups,)
         try:
             bounds = bounds_of_groups(file)
             for number in range(file.metadata.num_row_groups):
+                if not may_match(ignored, partial(bounds, number)):
+                    continue
                 is_ruled_out = not may_match(filters, partial(bounds, number))
-                may_meet = any(map(pending.may_meet, bounds(number, (KEY_COLUMN,), pa.string())))
+                # The stored key column of rows that hold no keys says nothing: it is empty.
+                may_meet = reading.keys is not None or any(
+                    map(pending.may_meet, bounds(number, (KEY_COLUMN,), pa.string()))
+                )
                 if is_ruled_out and not may_meet:
                     continue
 
                 def ordering(rows: Numbers, number: int = number) -> list[Any]:
-                    names = [field.name for field in reading.ordering if field.name in stored]
+                    names = [field.name for field in reading.columns if field.name in stored]
                     if not names:  # added later than this file; from a table without columns pyarrow can take no rows
                         return [pa.nulls(len(rows), field.type) for field in reading.ordering]
                     found = file.read_row_group(number, columns=names).take(_numbers(rows))
                     batch = found.combine_chunks().to_batches()[0]
-                    return conform_batch(batch, pa.schema(reading.ordering)).columns
+                    rows_of_table = conform_stored(batch, pa.schema(reading.columns))
+                    return [ordering_values(rows_of_table, field) for field in reading.ordering]
 
-                group = pending.meet(_keys(file, number, reading.only), ordering) if may_meet else _UNTOUCHED
+                group = pending.meet(_keys(file, number, reading), ordering) if may_meet else _UNTOUCHED
                 if is_ruled_out and not len(group.updated):
                     continue
                 start = 0
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=present, row_groups=[number]):
-                    rows = conform_batch(batch, schema)
+                    rows = conform_stored(batch, schema)
                     yield from _kept(rows, start, group, pending)
                     start += batch.num_rows
         except (pa.ArrowException, OSError, WriteError) as error:
             raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {one_line(error)}") from error
 
 
-def _keys(file: pq.ParquetFile, number: int, only: ColumnFilter | None) -> Any:
+def _keys(file: pq.ParquetFile, number: int, reading: LogReading) -> Any:
     """Record keys of one row group, null for a row that is to be ignored."""
-    keys = _whole(file.read_row_group(number, columns=[KEY_COLUMN]).column(0)).cast(pa.string())
+    if reading.keys is None:
+        keys = _whole(file.read_row_group(number, columns=[KEY_COLUMN]).column(0)).cast(pa.string())
+    else:
+        fields = [field for field in reading.columns if field.name in reading.keys.record_key_fields]
+        table = file.read_row_group(number, columns=[field.name for field in fields])
+        batch = pa.RecordBatch.from_arrays([_whole(each) for each in table.columns], schema=table.schema)
+        keys = reading.keys.record_keys(conform_stored(batch, pa.schema(fields)))
+    only = reading.only
     if only is None:
         return keys
     column = _whole(file.read_row_group(number, columns=[only.column]).column(0)).cast(only.arrow)

@@ -21,9 +21,11 @@ from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.change_block import ChangeBlock, decode_change_log
 from hudi_py.formats.conform import conform_array
 from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.formats.stored_values import as_hudi_reads
 from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
+from hudi_py.rows.path_columns import PathColumns, path_columns_of
 from hudi_py.rows.predicate import OneOf
 from hudi_py.rows.read import chosen_columns, read_batches
 from hudi_py.snapshot.batches import Batches, Pieces
@@ -31,7 +33,6 @@ from hudi_py.snapshot.change_plan import Mode, Source, Step, is_change, logging_
 from hudi_py.snapshot.merged_changes import Merges
 from hudi_py.snapshot.range_facts import WRITES
 from hudi_py.snapshot.range_look import Look
-from hudi_py.snapshot.select import check_files_have_all_columns
 from hudi_py.snapshot.window import Window
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive import load_archived
@@ -55,6 +56,7 @@ class ReadChanges:
         row: Columns of the rows before and after.
         whole: All columns of the table: whether a row has changed does not depend on the columns that are asked for.
         schema: Columns of the batches.
+        path_columns: Columns that files lack; None if they have all.
     """
 
     _storage: Storage
@@ -62,6 +64,7 @@ class ReadChanges:
     _row: pa.Schema
     _whole: pa.Schema
     _schema: pa.Schema
+    _path_columns: PathColumns | None = None
 
     def __call__(self, step: Step) -> Iterator[pa.RecordBatch]:
         try:
@@ -146,7 +149,7 @@ class ReadChanges:
     def _rows(self, rows: Array, path: str) -> Array:
         """The rows of the log in the types that the table's columns have today."""
         try:
-            return conform_array(rows, pa.struct(list(self._row)), "row")
+            return conform_array(rows, pa.struct(list(self._row)), "row", as_hudi_reads)
         except (WriteError, pa.ArrowException) as error:
             raise CorruptMetadata(f"{self._storage.root}/{path} does not fit the table's columns: {error}") from error
 
@@ -174,8 +177,18 @@ class ReadChanges:
         none: Array = pa.nulls(count, self._schema.field("before").type)
         return none
 
+    def _filled(self, rows: Any, partition_path: str) -> Array:
+        """The rows, with the values that only their path has."""
+        if self._path_columns is None:
+            return rows  # type: ignore[no-any-return]
+        batch = pa.RecordBatch.from_arrays(rows.flatten(), schema=self._row)
+        columns = self._path_columns.filled(batch, partition_path).columns
+        filled: Array = pa.StructArray.from_arrays(columns, fields=list(self._row), mask=rows.is_null())
+        return filled
+
     def _batch(self, step: Step, operations: Array, before: Array, after: Array) -> pa.RecordBatch:
         times: Array = pa.array([step.time] * len(operations), pa.string())
+        before, after = (self._filled(each, step.partition_path) for each in (before, after))
         return pa.RecordBatch.from_arrays([operations, times, before, after], schema=self._schema)
 
 
@@ -195,6 +208,7 @@ class ChangeLog(Batches):
         steps: Where the changes are, in order; all of their files existed when they were planned.
         row: Columns of the rows before and after.
         whole: All columns of the table.
+        path_columns: Columns that files lack; None if they have all.
 
     Attributes:
         schema: ``op`` (``i``, ``u``, ``d``), ``ts`` (requested time of the commit), ``before`` and ``after``
@@ -202,12 +216,20 @@ class ChangeLog(Batches):
     """
 
     def __init__(
-        self, storage: Storage, window: Window, steps: Sequence[Step], row: pa.Schema, whole: pa.Schema
+        self,
+        storage: Storage,
+        window: Window,
+        steps: Sequence[Step],
+        row: pa.Schema,
+        whole: pa.Schema,
+        path_columns: PathColumns | None = None,
     ) -> None:
         self._shown_facts = {"table": storage.root, "range": str(window), "steps": len(steps)}
         self._steps = tuple(steps)
         self.schema = change_schema(row)
-        self._read = ReadChanges(storage=storage, window=window, row=row, whole=whole, schema=self.schema)
+        self._read = ReadChanges(
+            storage=storage, window=window, row=row, whole=whole, schema=self.schema, path_columns=path_columns
+        )
 
     def _facts(self) -> Mapping[str, object]:
         return self._shown_facts
@@ -255,7 +277,6 @@ def open_change_log(
     """
     store = contents.store
     mode = logging_mode(store.config.properties, store.storage.root)
-    check_files_have_all_columns(store.config.properties, store.storage.root)
     look = Look(contents, timeline, window)
     look.refuse_pending_writes()
     _refuse_archived(contents, window, look)
@@ -264,7 +285,8 @@ def open_change_log(
     if meta:
         raise ConfigError(f"change logs have no column {', '.join(meta)}; choose columns of the table")
     steps = _plan(contents, listing, window, look, mode, schema)
-    return ChangeLog(store.storage, window, steps, row, chosen_columns(schema, None))
+    columns_of_path = path_columns_of(store.config)
+    return ChangeLog(store.storage, window, steps, row, chosen_columns(schema, None), columns_of_path)
 
 
 def _plan(

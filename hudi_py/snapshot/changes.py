@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import attrs
 
 from hudi_py.config.keys import Settings
-from hudi_py.fsview.build import ViewContext
+from hudi_py.fsview.build import GroupKey, ViewContext
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice
 from hudi_py.snapshot.range_look import Look
+from hudi_py.snapshot.select import has_logs
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.snapshot.window import Window
 from hudi_py.timeline.contents import Contents
@@ -40,11 +41,13 @@ class Changes(Snapshot):
         window: The range.
         commits: Selects the rows that a commit of the range changed last; None for all rows.
         slices: The newest slices at the end of the range, of those that its commits wrote.
+        whole_slices: Those with log files, with the files from before the range, too; by partition path and file id.
         view_context: View context of the table at the end of the range.
     """
 
     _window: Window
     _commits: ColumnFilter | None
+    _whole_slices: Mapping[GroupKey, FileSlice]
     slices: tuple[FileSlice, ...]
     view_context: ViewContext
 
@@ -55,11 +58,17 @@ class Changes(Snapshot):
         return self.slices
 
     def _log_reading(self, slices: Sequence[FileSlice], schema: pa.Schema) -> LogReading | None:
-        """As in `Snapshot`; for table version 9, unchanged rows of base files are left out before logs are merged."""
+        """
+        As in `Snapshot`, but unchanged rows of base files are left out before logs are merged, as Hudi does.
+
+        In table version 9 each of them; before, the row groups that hold no others.
+        """
         found = super()._log_reading(slices, schema)
-        if found is None or self._commits is None or not self.config.format.ranges_come_first:
+        if found is None or self._commits is None:
             return found
-        return attrs.evolve(found, only=self._commits)
+        if self.config.format.ranges_come_first:
+            return attrs.evolve(found, only=self._commits, whole=self._whole_slices)
+        return attrs.evolve(found, groups=self._commits, whole=self._whole_slices)
 
     def row_commits(self) -> ColumnFilter | None:
         """Selects the rows that a commit of the range changed last."""
@@ -110,15 +119,21 @@ def open_changes(
     look = Look(contents, timeline, window)
     look.refuse_pending_writes()
     slices: list[FileSlice] = []
+    behind: dict[GroupKey, FileSlice] = {}
     for path, entries in look.partitions(listing):
         written = look.slices(path, entries, only_of_range=True)
+        if not whole and not (look.may_lack_columns and has_logs(written)):
+            slices += written
+            continue
         groups = {each.file_id for each in written}
-        slices += [each for each in look.slices(path, entries) if each.file_id in groups] if whole else written
+        all_files = [each for each in look.slices(path, entries) if each.file_id in groups]
+        slices += all_files if whole else written
+        behind |= {(path, each.file_id): each for each in all_files if has_logs([each])}
     is_all = whole or window.is_everything
     found = Changes(
         contents=contents, timeline=timeline, config=config, settings=settings,
         window=window, commits=None if is_all else look.commits, slices=tuple(slices),
-        view_context=look.context,
+        whole_slices=behind, view_context=look.context,
     )  # fmt: skip
     # Only now, after the listing: a clean that ran meanwhile has recorded its deletions by then.
     look.refuse_deleted_files(found.slices)

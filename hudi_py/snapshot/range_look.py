@@ -112,6 +112,11 @@ class Look:
         return readable_slices(self.context, build_partition(self.context, path, files), self.pending_compactions)
 
     @property
+    def may_lack_columns(self) -> bool:
+        """Whether log files of the range may have some columns of a row, and files from before it the others."""
+        return self._tells_write and bool(self._window.after)  # layout 1 has no such log files
+
+    @property
     def pending_compactions(self) -> frozenset[str]:
         """Requested times of pending compactions."""
         return frozenset(each.requested_time for each in self._timeline.pending(Action.COMPACTION))

@@ -193,11 +193,13 @@ class Snapshot(Shown):
         """
         if not has_logs(slices):
             return None
+        from hudi_py.rows.keys import virtual_keys_of
         from hudi_py.rows.log_reading import log_reading
 
         root = self.storage.root
-        rules = log_rules_of(self.config.properties, root)
-        reading = log_reading(rules, self._log_context().is_completed, self._logs_until, schema, root)
+        rules = log_rules_of(self.config.properties, root, computes_keys=True)
+        keys = virtual_keys_of(self.config.properties, root)
+        reading = log_reading(rules, self._log_context().is_completed, self._logs_until, schema, root, keys)
         return attrs.evolve(reading, written=WrittenRanges(self._contents, self.timeline, self.requested_time))
 
     @property

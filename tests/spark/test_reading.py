@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from pyspark.errors import PythonException
 
 import hudi_py
 from support import fixtures
@@ -57,18 +56,12 @@ def without_spark(table, change_log=False, **asked):
     return read(**asked, with_meta="columns" not in asked)
 
 
-def opened(name, folder, asked):
-    """The table, and *asked* with ``first`` replaced by the time of its first commit."""
+def assert_same(spark, name, folder, asked):
     table = hudi_py.open_table(fixtures.unpack_rows(name, folder))
     first = table.timeline.commits.completed()[0]
     for name_of, time in (("start", first.completion_time or first.requested_time), ("as_of", first.requested_time)):
         if name_of in asked:
             asked = {**asked, name_of: time}
-    return table, asked
-
-
-def assert_same(spark, name, folder, asked):
-    table, asked = opened(name, folder, asked)
     rows = without_spark(table, **asked)
     frame = hudi_py.read(spark, table.storage.root, **asked)
     assert frame.columns == rows.schema.names, name
@@ -76,15 +69,6 @@ def assert_same(spark, name, folder, asked):
     theirs = json.loads((fixtures.FOLDER / "rows" / f"{name}.expected.json").read_text())["expected"]
     if not asked and "schema" in theirs:
         assert {field: kind for field, kind in frame.dtypes if field[0] != "_"} == theirs["schema"], name
-
-
-def assert_both_refuse(spark, name, folder, asked, words):
-    """What cannot be told without guessing is refused by both, on Spark by the task that reads the group."""
-    table, asked = opened(name, folder, asked)
-    with pytest.raises(hudi_py.RefusedError, match=words):
-        list(without_spark(table, **asked))
-    with pytest.raises(PythonException, match=words):
-        hudi_py.read(spark, table.storage.root, **asked)._collect_as_arrow()
 
 
 def test_some_of_every_kind(elsewhere, tmp_path):
@@ -100,9 +84,6 @@ def test_every_table(elsewhere, tmp_path):
         for asked in ({}, {"start": "first", "with_deletes": True}, {"change_log": True} if "_cdc" in name else {}):
             if asked and name == "mor_uncommitted_logs-0.15.0":
                 continue  # refused: a write within the range is under way
-            if asked and name.startswith("mor_partial_update"):
-                assert_both_refuse(elsewhere, name, tmp_path / name, asked, "updates of some columns")
-                continue
             assert_same(elsewhere, name, tmp_path / name, asked)
 
 

@@ -37,6 +37,19 @@ def unpack_more(name: str, folder: Path) -> Path:
     return folder / name.rpartition("-")[0]
 
 
+def combined_names() -> list[str]:
+    """Fixtures of ``combined/`` in the README, as `fixture_names`."""
+    return sorted(path.name.removesuffix(".tar.gz") for path in (FOLDER / "combined").glob("*.tar.gz"))
+
+
+def unpack_combined(name: str, folder: Path) -> tuple[Path, dict[str, Any]]:
+    """As `unpack`, of ``combined/``; with what real Hudi reads from the table."""
+    with tarfile.open(FOLDER / "combined" / f"{name}.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    text = (FOLDER / "combined" / f"{name}.expected.json").read_text(encoding="utf-8")
+    return folder / name.rpartition("-")[0], json.loads(text)["reads"]
+
+
 @functools.cache
 def row_fixture_names(prefix: str = "") -> tuple[str, ...]:
     """Fixtures of ``rows/`` in the README, whose answers hold rows, as `fixture_names`."""

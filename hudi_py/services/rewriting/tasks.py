@@ -10,8 +10,8 @@ import attrs
 import pyarrow as pa
 
 from hudi_py.errors import ConflictError
-from hudi_py.formats.conform import conform_batch
 from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.formats.stored_values import conform_stored
 from hudi_py.model.files import FileSlice
 from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
 from hudi_py.rows.log_reading import LogReading
@@ -93,7 +93,7 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
                 meta = batch.columns[: len(META_COLUMNS)]
                 rows = pa.RecordBatch.from_arrays(batch.columns[len(META_COLUMNS) :], names=job.schema.names)
                 writer.write_rows(
-                    conform_batch(rows, job.schema), meta[_KEY], meta[_COMMIT_TIME], meta[_SEQUENCE_NUMBER]
+                    conform_stored(rows, job.schema), meta[_KEY], meta[_COMMIT_TIME], meta[_SEQUENCE_NUMBER]
                 )
             size_bytes = writer.close()
         except BaseException:

@@ -19,6 +19,7 @@ from hudi_py.formats.record_schema import format_record_schema
 from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
 from hudi_py.rows.committed import Commits
 from hudi_py.rows.condition_text import parse_condition
+from hudi_py.rows.keys import virtual_keys_of
 from hudi_py.rows.log_reading import log_reading
 from hudi_py.rows.log_rules import LogRules, log_rules_of
 from hudi_py.rows.predicate import filters_of
@@ -38,10 +39,10 @@ def row(key, ts, value=None):
     return {"id": key, "ts": ts, "v": value or f"{key}{ts}"}
 
 
-def base_file(storage, rows, schema=SCHEMA, row_group_size=3):
-    """Rows in row groups of three; returns the file."""
+def base_file(storage, rows, schema=SCHEMA, row_group_size=3, key=None):
+    """Rows in row groups of three, with their own keys or one for all; returns the file."""
     file = parse_base_file(f"g-0_0-0-0_{BASE_TIME}.parquet")
-    data = pa.Table.from_pylist([{"_hoodie_record_key": each["id"], **each} for each in rows],
+    data = pa.Table.from_pylist([{"_hoodie_record_key": each["id"] if key is None else key, **each} for each in rows],
                                 schema=pa.schema([("_hoodie_record_key", pa.string()), *schema]))  # fmt: skip
     out = io.BytesIO()
     pq.write_table(data, out, row_group_size=row_group_size)
@@ -90,10 +91,10 @@ def log_file(storage, number, data):
     return file
 
 
-def read(storage, base, logs, rules=EVENT, schema=SCHEMA, where=(), table=None):
+def read(storage, base, logs, rules=EVENT, schema=SCHEMA, where=(), table=None, keys=None):
     """Rows by key, as text of all columns."""
     file_slice = FileSlice("p", "g-0", BASE_TIME, base, tuple(logs))
-    reading = log_reading(rules, lambda _: True, None, table or schema, "t")
+    reading = log_reading(rules, lambda _: True, None, table or schema, "t", keys)
     filters = filters_of([parse_condition(each) for each in where], schema)
     batches = list(read_slices(storage, [file_slice], schema, reading, filters))
     assert all(each.schema == schema for each in batches)
@@ -318,11 +319,40 @@ def test_ordering_fields_that_the_table_lacks_order_nothing():
 
 
 def test_an_ordering_field_of_a_nested_kind_is_named():
-    """Its order is not that of plain values."""
-    table = pa.schema([("s", pa.struct([("ts", pa.int64())]))])
-    for field in ("s", "s.ts"):
+    """A struct has no order of its own."""
+    table = pa.schema([("s", pa.struct([("t", pa.list_(pa.int64()))]))])
+    for field in ("s", "s.t"):
         with pytest.raises(UnsupportedTable, match=f"ordered by {field}"):
             log_reading(LogRules(ordering_fields=(field,)), lambda _: True, None, table, "t")
+
+
+@examples(10)
+@given(BASES, BLOCKS)
+def test_a_field_of_a_struct_orders_as_a_column_does(base, blocks):
+    """In base files and in log files; a struct that is null has no ordering value, and loses."""
+    storage, inner = (
+        MemoryStorage("/t"),
+        pa.schema([*SCHEMA, ("s", pa.struct([("in", pa.struct([("t", pa.int64())]))]))]),
+    )
+
+    def nested(rows):
+        return [{**each, "s": {"in": {"t": each["ts"]}}} for each in rows]
+
+    file = base_file(storage, nested(base), inner) if base else None
+    logs = [log_file(storage, at + 1, data_block(nested(rows), inner)) for at, (rows, _) in enumerate(blocks)]
+    rules = LogRules(ordering_fields=("s.in.t",), orders_logs=True, orders_base=True)
+    assert read(storage, file, logs, rules, table=inner) == merged(base, [rows for rows, _ in blocks], EVENT)
+
+
+@examples(10)
+@given(BASES, BLOCKS)
+def test_keys_are_computed_where_rows_do_not_hold_them(base, blocks):
+    """Base files then have no key, or an empty one."""
+    storage = MemoryStorage("/t")
+    keys = virtual_keys_of(V9 | {"hoodie.table.recordkey.fields": "id", "hoodie.populate.meta.fields": "false"}, "t")
+    file = base_file(storage, base, key="") if base else None
+    logs = [log_file(storage, at + 1, data_block(rows)) for at, (rows, _) in enumerate(blocks)]
+    assert read(storage, file, logs, keys=keys) == merged(base, [rows for rows, _ in blocks], EVENT)
 
 
 V6 = {"hoodie.table.version": "6", "hoodie.table.precombine.field": "ts"}

@@ -65,13 +65,27 @@ def test_files_are_not_the_rows(table):
         table.base_files()
 
 
-def test_a_column_that_commits_know_keeps_its_type(tmp_path):
-    """Where the property was set later, files and commits have the column; the path tells it all the same."""
-    path = fixtures.unpack("cow_nomdt-1.1.1", tmp_path)
-    before = by_id(hudi_py.open_table(path).rows())
+def without_partition_columns(path):
+    """The table at *path* as one whose files lack them; these have them all the same."""
     properties = path / ".hoodie" / "hoodie.properties"
     name = "hoodie.datasource.write.drop.partition.columns"
     properties.write_text(properties.read_text("utf-8").replace(f"{name}=false", f"{name}=true"), "utf-8")
     table = hudi_py.open_table(path)
     assert table.config.properties[name] == "true"
-    assert before == by_id(table.rows())
+    return table
+
+
+def test_a_column_that_commits_know_keeps_its_type(tmp_path):
+    """Where the property was set later, files and commits have the column; the path tells it all the same."""
+    path = fixtures.unpack("cow_nomdt-1.1.1", tmp_path)
+    before = by_id(hudi_py.open_table(path).rows())
+    assert before == by_id(without_partition_columns(path).rows())
+
+
+@pytest.mark.parametrize("name", ["cow_cdc-1.1.1", "mor_cdc-1.1.1"])
+def test_change_logs_have_the_columns_of_paths(name, tmp_path):
+    """In the rows before and after each change, whichever file they are from."""
+    path = fixtures.unpack_rows(name, tmp_path)
+    before = hudi_py.open_table(path).change_log("0").to_arrow()
+    assert before.num_rows
+    assert before.equals(without_partition_columns(path).change_log("0").to_arrow())

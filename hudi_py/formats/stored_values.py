@@ -1,0 +1,86 @@
+"""
+Rows of older files in the table's types of today, with the values that Apache Hudi reads.
+
+Hudi converts single values where a file has an older type than the table: a float becomes the double with the same
+shortest text (0.1 stays 0.1), integers become the nearest float or double, and numbers become Java's texts.
+
+Source: Hudi 0.15.0 ``HoodieAvroUtils.rewritePrimaryTypeWithDiffSchemaType``, ``HoodieParquetFileFormatHelper``; Java
+``Double.toString``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_py.formats.arrow_types import Array
+from hudi_py.formats.conform import cast_exactly, conform_batch
+
+_PLAIN_MIN: Final = 1e-3
+_PLAIN_MAX: Final = 1e7  # Java writes smaller and greater numbers with an exponent
+_NAMES: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+def conform_stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """
+    As `conform_batch`, for rows that were read from a file of the table.
+
+    Raises:
+        WriteError: A value does not fit its type, or is null where the schema has no nulls.
+    """
+    return conform_batch(batch, schema, as_hudi_reads)
+
+
+def as_hudi_reads(array: Array, target: pa.DataType, path: str) -> Array:
+    """
+    A `hudi_py.formats.conform.Convert` for values that were read from a file of the table.
+
+    Raises:
+        WriteError: A value does not fit.
+    """
+    was = array.type
+    if pa.types.is_float32(was) and pa.types.is_float64(target):
+        # Arrow writes the shortest text that means the same float, as Java does.
+        return array.cast(pa.string()).cast(target)
+    if pa.types.is_integer(was) and pa.types.is_floating(target):
+        return array.cast(target, safe=False)  # the nearest: beyond 2^53 not every integer is a double
+    if pa.types.is_floating(was) and pa.types.is_string(target):
+        return _texts(array)
+    return cast_exactly(array, target, path)
+
+
+def _texts(array: Array) -> Array:
+    encoded: Any = array.dictionary_encode()
+    values = encoded.dictionary.to_numpy(zero_copy_only=False)
+    texts = pa.array([java_text(each) for each in values], pa.string())
+    found: Array = texts.take(encoded.indices)
+    return found
+
+
+def java_text(value: np.floating[Any] | float) -> str:
+    """
+    The text of a float or double as Java writes it: ``15.0``, ``1.0E7``, ``9.999E-4``.
+
+    It has the fewest digits that mean the same number, as in Java since release 19; older releases write more digits
+    of some numbers.
+    """
+    text = repr(float(value)) if not isinstance(value, np.float32) else str(value)
+    if not math.isfinite(value):
+        return _NAMES[text.lower()]
+    mantissa, _, exponent = text.partition("e")
+    sign, mantissa = ("-", mantissa[1:]) if mantissa.startswith("-") else ("", mantissa)
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    if not digits:
+        return f"{sign}0.0"
+    # the number is 0.DIGITS times ten to the power of this
+    power = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+    digits = digits.rstrip("0")
+    if _PLAIN_MIN <= abs(float(value)) < _PLAIN_MAX:
+        if power <= 0:
+            return f"{sign}0.{'0' * -power}{digits}"
+        return f"{sign}{digits[:power].ljust(power, '0')}.{digits[power:] or '0'}"
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{power - 1}"

@@ -1,0 +1,53 @@
+"""
+Ordering fields of rows: columns, or fields of structs (``a.b``).
+
+Source: Hudi 0.15.0 to 1.1.1 ``HoodieAvroUtils.getNestedFieldVal``, ``OrderingValues``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_py.formats.arrow_types import Array, Field, compute
+
+
+def ordering_field(schema: pa.Schema, name: str) -> Field | None:
+    """
+    The field with the ordering values, under its whole name; None if the table lacks it.
+
+    Args:
+        schema: All columns of the table.
+        name: As in the table's properties; a column whose name has a dot goes before a field of a struct.
+    """
+    if name in schema.names:
+        return schema.field(name).with_nullable(nullable=True)
+    root, *path = name.split(".")
+    if not path or root not in schema.names:
+        return None
+    arrow = schema.field(root).type
+    for each in path:
+        if not isinstance(arrow, pa.StructType) or arrow.get_field_index(each) < 0:
+            return None
+        arrow = arrow.field(each).type
+    return pa.field(name, arrow)
+
+
+def ordering_columns(schema: pa.Schema, fields: Iterable[Field]) -> tuple[Field, ...]:
+    """The columns that hold the values of *fields*, each once, all nullable."""
+    names = dict.fromkeys(each.name if each.name in schema.names else each.name.split(".")[0] for each in fields)
+    return tuple(schema.field(name).with_nullable(nullable=True) for name in names)
+
+
+def ordering_values(rows: pa.RecordBatch, field: Field) -> Array:
+    """The values of one ordering field; null also where a struct around it is null."""
+    if field.name in rows.schema.names:
+        return rows.column(field.name)
+    root, *path = field.name.split(".")
+    found: Any = rows.column(root)
+    for each in path:
+        found = compute.struct_field(found, each)
+    values: Array = found
+    return values

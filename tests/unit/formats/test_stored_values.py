@@ -1,0 +1,94 @@
+"""Rows of older files in the types of today: values as Apache Hudi converts them."""
+
+import struct
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from hudi_py.errors import WriteError
+from hudi_py.formats.conform import conform_batch
+from hudi_py.formats.stored_values import conform_stored, java_text
+
+FLOATS = st.floats(width=32, allow_nan=False)
+
+
+def converted(values, was, becomes, convert=conform_stored):
+    batch = pa.record_batch([pa.array(values, was)], names=["a"])
+    return convert(batch, pa.schema([("a", becomes)])).column(0).to_pylist()
+
+
+def nearest(value, width):
+    """The nearest float or double, by Python's own conversion."""
+    return struct.unpack(width, struct.pack(width, value))[0]
+
+
+@given(st.lists(FLOATS))
+@example([0.10000000149011612])
+def test_a_float_becomes_the_double_with_the_same_text(values):
+    """0.1 stays 0.1 and is not 0.10000000149; converting it back gives the same float."""
+    found = converted(values, pa.float32(), pa.float64())
+    assert [nearest(each, "f") for each in found] == values
+    assert all(len(repr(each)) <= len(repr(was)) for each, was in zip(found, values, strict=True))
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+@example([2**53 + 1, 2**63 - 1, -(2**53) - 3])
+def test_integers_become_the_nearest_double(values):
+    """Beyond 2^53 too, where no double is the same number."""
+    assert [float(each) for each in values] == converted(values, pa.int64(), pa.float64())
+
+
+@given(st.lists(st.integers(-(2**24), 2**24)))
+@example([2**24])
+def test_integers_become_floats(values):
+    """An int column that became float."""
+    assert [nearest(float(each), "f") for each in values] == converted(values, pa.int32(), pa.float32())
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (15.0, "15.0"),
+        (0.001, "0.001"),
+        (9.999e-4, "9.999E-4"),
+        (1e7, "1.0E7"),
+        (9999999.5, "9999999.5"),
+        (1e300, "1.0E300"),
+        (123456789.125, "1.23456789125E8"),
+        (-0.0, "-0.0"),
+        (0.1, "0.1"),
+        (float("nan"), "NaN"),
+        (float("-inf"), "-Infinity"),
+    ],
+)
+def test_a_double_becomes_the_text_that_java_writes(value, text):
+    """As Double.toString: always a digit behind the point, an exponent from ten million on and below a thousandth."""
+    assert [text, None] == converted([value, None], pa.float64(), pa.string())
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_the_text_of_a_double_means_the_same_number(value):
+    """And it has as few digits as Python's."""
+    text = java_text(value)
+    assert value == float(text)
+    assert Decimal(text).normalize() == Decimal(repr(value)).normalize()
+
+
+def test_floats_have_the_text_of_floats():
+    """0.1 as a float is not 0.10000000149011612."""
+    assert ["0.1", "1.6777216E7"] == converted([0.1, 16777216.0], pa.float32(), pa.string())
+
+
+def test_nested_values_are_converted_alike():
+    """Fields of structs and elements of lists."""
+    was, becomes = (pa.list_(pa.struct([("f", each)])) for each in (pa.float32(), pa.float64()))
+    assert [[{"f": 0.1}], None] == converted([[{"f": 0.1}], None], was, becomes)
+
+
+def test_rows_that_users_write_are_not_changed():
+    """An integer that is no double is refused there."""
+    with pytest.raises(WriteError, match="cannot be converted"):
+        converted([2**53 + 1], pa.int64(), pa.float64(), conform_batch)
