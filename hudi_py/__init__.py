@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from hudi_py.services.rewriting.result import RewriteResult
     from hudi_py.services.savepoint.service import SavepointWords
     from hudi_py.services.simulation.plan import Moment, Simulation
+    from hudi_py.services.undo.result import UndoReport
     from hudi_py.services.usage.facts import Holder, Share, Usage
     from hudi_py.snapshot.batches import Batches, Pieces
     from hudi_py.snapshot.change_log import ChangeLog
@@ -129,6 +130,7 @@ _NAMES = {
     "services.simulation.plan": "Moment Simulation",
     "snapshot.difference": "Difference",
     "snapshot.history": "Event Numbers",
+    "services.undo.result": "UndoReport",
     "services.usage.facts": "Holder Share Usage",
     "snapshot.moments": "EarlierSnapshot",
     "snapshot.overview": "Amount ColumnRange FileTotals Overview",
@@ -238,6 +240,7 @@ __all__ = [
     "TableType",
     "Timeline",
     "TimelineStateError",
+    "UndoReport",
     "Unseen",
     "UnsupportedTable",
     "Usage",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hudi_py.services.orphans.facts import OrphanReport
     from hudi_py.services.orphans.service import OrphanOptions
     from hudi_py.services.savepoint.service import SavepointWords
+    from hudi_py.services.undo.result import UndoReport
 
 __all__ = ["Table", "open_table"]
 
@@ -315,6 +316,26 @@ class Table(TableWriting, TableRewriting, TableInsight, TableLeases):
             ConflictError: Another process holds the table's lock; nothing was removed.
         """
         return self.services.orphans(**options).run()
+
+    def undo(self, removal: str, *, dry_run: bool = False) -> UndoReport:
+        """
+        Put back the files that a clean or a search for orphans moved into quarantine; see docs/orphans.md.
+
+        Of a clean, the metadata table lists the files again, and the clean leaves the timeline as if it had never run:
+        the next clean plans those files again, unless it retains more. Recorded as a rollback of the clean.
+
+        Args:
+            removal: Requested time of the clean, or name of the search (`OrphanReport.quarantine`).
+            dry_run: Only tell what would be put back; nothing is written.
+
+        Raises:
+            ConfigError: There is no such clean or search.
+            RefusedError: It cannot be undone; the message says why. Nothing was changed.
+            ConflictError: Another process holds the table's lock; nothing was changed.
+            StorageError: A file could not be moved; the same call goes on.
+        """
+        service = self.services.undo()
+        return service.plan(removal) if dry_run else self._changed(lambda: service.run(removal))
 
     def recover(self, *, dry_run: bool = False) -> tuple[RecoveryOutcome, ...]:
         """

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from hudi_py.services.restore.service import RestoreService
     from hudi_py.services.rollback.service import RollbackService
     from hudi_py.services.savepoint.service import SavepointService
+    from hudi_py.services.undo.service import UndoService
     from hudi_py.services.upkeep.service import UpkeepService
     from hudi_py.services.usage.service import UsageService
 
@@ -264,6 +265,13 @@ class TableServices:
         from hudi_py.services.orphans.service import orphan_service
 
         return orphan_service(self._table.contents, self._table.config, self._table.settings, options)
+
+    def undo(self) -> UndoService:
+        """Return the service that puts files back from quarantine."""
+        self._table.require(Use.CLEAN | Use.ROLLBACK)
+        from hudi_py.services.undo.service import UndoService
+
+        return UndoService(contents=self._table.contents, table=self._table.config, metadata_table=self.metadata_table)
 
     def doctor(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> DoctorService:
         """Return the service that judges settings and health; arguments as for `hudi_py.Table.plan_clean`."""

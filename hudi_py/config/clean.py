@@ -64,6 +64,8 @@ class CleanConfig:
         breaker_max_share: Largest share of the examined files that a plan may delete, above 0 and at most 1.
         max_files, max_partitions, max_bytes: Limits of one clean; None for no limit.
         max_duration: After this time a clean starts no further deletions; None for no limit.
+        quarantine: Move files into quarantine, so that the clean can be undone.
+        quarantine_grace: How long they stay there.
     """
 
     policy: CleanPolicy = CleanPolicy.KEEP_LATEST_COMMITS
@@ -92,6 +94,8 @@ class CleanConfig:
     max_partitions: int | None = None
     max_bytes: int | None = None
     max_duration: timedelta | None = None
+    quarantine: bool = False
+    quarantine_grace: timedelta = timedelta(days=7)
 
     @property
     def retention(self) -> str:
@@ -224,6 +228,8 @@ def clean_config(settings: Settings) -> CleanConfig:
         max_partitions=settings[keys.CLEAN_MAX_PARTITIONS],
         max_bytes=settings[keys.CLEAN_MAX_BYTES],
         max_duration=settings[keys.CLEAN_MAX_DURATION],
+        quarantine=settings[keys.CLEAN_QUARANTINE],
+        quarantine_grace=settings[keys.QUARANTINE_GRACE],
     )
     _check(config, hours_given=keys.CLEAN_HOURS_RETAINED in settings)
     return config

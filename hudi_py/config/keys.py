@@ -153,6 +153,8 @@ CLEAN_MAX_BYTES: Final[Key[int | None]] = Key("hoodie_py.clean.max.bytes", whole
 CLEAN_MAX_DURATION: Final[Key[timedelta | None]] = Key("hoodie_py.clean.max.duration", duration, None)
 LEASES_IGNORED: Final = Key("hoodie_py.leases.ignored", flag, False)
 """Delete what leases of readers need; each one that is hurt is named in the log."""
+CLEAN_QUARANTINE: Final = Key("hoodie_py.clean.quarantine", flag, False)
+"""Files that a clean removes are moved into quarantine for ``hoodie_py.quarantine.grace``, so that it can be undone."""
 ORPHANS_OLDER_THAN: Final = Key("hoodie_py.orphans.older.than", duration, timedelta(days=3))
 """Smallest age of a file that no instant knows before it is removed."""
 ORPHANS_MAX_SHARE: Final = Key("hoodie_py.orphans.max.share", share, 0.5)

@@ -41,6 +41,7 @@ _SWITCHED_OFF = f"{keys.TABLE_SERVICES_ENABLED.name}=false switches cleaning off
 @click.option("--verify", is_flag=True, help="Compare the plan with that of a second planner; if different, stop.")
 @click.option("--no-breakers", is_flag=True, help="Clean even if a circuit breaker reports a suspicious plan.")
 @force_option
+@click.option("--quarantine", is_flag=True, help="Move the files aside, so that hudi-py undo can put them back.")
 @click.option("--dry-run", is_flag=True, help="Show the plan; write and delete nothing.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; delete nothing yet.")
 @engine_options("Delete on threads (local), on Spark executors, or on Spark only if there are many files (auto).")
@@ -53,6 +54,7 @@ def clean(
     verify: bool,
     no_breakers: bool,
     force: bool,
+    quarantine: bool,
     dry_run: bool,
     schedule_only: bool,
     engine: str,
@@ -68,6 +70,7 @@ def clean(
         {
             keys.CLEAN_VERIFY.name: verify or None,
             keys.CLEAN_BREAKERS.name: False if no_breakers else None,
+            keys.CLEAN_QUARANTINE.name: quarantine or None,
         }
     )
     if dry_run:

@@ -238,6 +238,7 @@ from hudi_py.inspection import (  # noqa: E402
     recover_command,
     report_command,
     serve_command,
+    undo_command,
     write_commands,
 )
 
@@ -261,6 +262,7 @@ main.add_command(read_command.read)
 main.add_command(recover_command.recover)
 main.add_command(report_command.report)
 main.add_command(serve_command.serve)
+main.add_command(undo_command.undo)
 main.add_command(history_commands.archive)
 main.add_command(history_commands.restore)
 main.add_command(history_commands.rollback)

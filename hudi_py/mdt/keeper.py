@@ -196,6 +196,16 @@ class MetadataTableKeeper:
         """Record a clean that is about to complete; as `record_commit`."""
         return self._record(timeline, instant, changes_of_clean(metadata))
 
+    def record_return(self, timeline: Timeline, instant: Instant, files: Mapping[str, Mapping[str, int]]) -> str | None:
+        """
+        Record that files which a clean had removed are in the table again; as `record_commit`.
+
+        Args:
+            files: Partition path to names of data files and their sizes in bytes.
+        """
+        added = {path: names for path, names in files.items() if names}
+        return self._record(timeline, instant, ListingChanges(added=added, written_partitions=tuple(files)))
+
     def record_rollback(
         self,
         timeline: Timeline,

@@ -16,6 +16,7 @@ import attrs
 
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.model.files import OWN_FOLDER, is_partition_path, join_path
+from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 
 FOLDER: Final = f"{OWN_FOLDER}/quarantine"
@@ -126,12 +127,33 @@ def removals(storage: Storage) -> tuple[str, ...]:
     )
 
 
-def held(storage: Storage, manifest: Manifest) -> Mapping[str, frozenset[str]]:
-    """Names of the files that are in quarantine now, by partition path."""
-    folders = ((path, join_path(manifest.files_folder, path)) for path in manifest.files)
+def sizes_held(storage: Storage, manifest: Manifest) -> dict[str, dict[str, int]]:
+    """The files that are in quarantine now: partition path to names and sizes in bytes."""
     return {
-        path: frozenset(entry.name for entry in storage.list(folder) if not entry.is_folder) for path, folder in folders
+        path: {
+            entry.name: entry.size_bytes or 0
+            for entry in storage.list(join_path(manifest.files_folder, path) if path else folder, details=True)
+            if not entry.is_folder
+        }
+        for folder in (manifest.files_folder,)
+        for path in manifest.files
     }
+
+
+def purge(storage: Storage, now_ms: int) -> tuple[str, ...]:
+    """Delete the removals for good whose time in quarantine is over; returns their names. Damaged manifests stay."""
+    over = []
+    for name in removals(storage):
+        try:
+            manifest = load_manifest(storage, name)
+        except CorruptMetadata as error:
+            log.warning("quarantine.unreadable", removal=name, why=str(error))
+            continue
+        if manifest is not None and manifest.until_ms <= now_ms:
+            forget(storage, name)
+            log.info("quarantine.purged", removal=name)
+            over.append(name)
+    return tuple(over)
 
 
 def forget(storage: Storage, name: str) -> None:

@@ -96,6 +96,7 @@ SERVICES = {  # an import between two services; None stands for all of them
     "simulation": {"clean"},
     "doctor": {"archive", "check", "clean", "usage"},  # what they would do, and the form of a finding
     "orphans": {"check"},  # what the check knows of every file
+    "undo": {"clean"},  # its notes on what has been examined
     "recovery": None,
 }
 FREE = {"testing"}  # may import anything, and only tests import it

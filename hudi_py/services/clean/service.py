@@ -35,6 +35,7 @@ from hudi_py.services.clean.planning.stored_plan import to_record
 from hudi_py.services.clean.planning.table_planner import TablePlanner
 from hudi_py.services.clean.result import CleanResult
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.quarantine import purge
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import prepared
 
@@ -223,6 +224,8 @@ class CleanService:
             return []
         self.contents.store.leases.purge()
         deadline = self.planner.deadline()
+        if self.config.quarantine:
+            purge(self.contents.store.storage, int(self.contents.store.clock.now().timestamp() * 1000))
         expired = tuple(each.requested_time for each in self._remove_expired(deadline))
         planned = self._schedule(deadline)
         results = self.execute_pending(deadline, planned=planned)

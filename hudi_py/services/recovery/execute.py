@@ -30,6 +30,7 @@ from hudi_py.services.restore.service import RestoreService
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.services.savepoint.service import SavepointService
+from hudi_py.services.undo.service import UndoService
 from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Rhythm, delete_heartbeat, heartbeat_ages
@@ -168,7 +169,10 @@ class RecoveryExecutor:
         found = self._store.load().find(instant.requested_time, Action.ROLLBACK)
         if found is not None and found.is_pending:
             target = self.contents.rollback_plan(found).instant_to_rollback
-            if target is not None:
+            if target is not None and target.action == Action.CLEAN.value:
+                undo = UndoService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
+                undo.run(target.requested_time)
+            elif target is not None:
                 self._rollbacks.roll_back(target.requested_time)
 
     def _roll_back(self, finding: RecoveryFinding) -> None:

@@ -173,6 +173,10 @@ class RollbackService:
             if stored is None or stored.instant_to_rollback is None:
                 continue
             if stored.instant_to_rollback.requested_time == requested_time:
+                if stored.instant_to_rollback.action == Action.CLEAN.value:
+                    raise RefusedError(
+                        f"{instant} is the undo of a clean; finish it: hudi-py undo TABLE {requested_time}"
+                    )
                 found = timeline.find(requested_time, Action(stored.instant_to_rollback.action))
                 if instant.state is State.REQUESTED:
                     self._refuse_alive(found)

@@ -38,6 +38,7 @@ from hudi_py.model.lease import floor_of
 from hudi_py.model.records import CleanerPlan, CleanMetadata
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
+from hudi_py.services.clean.executing.quarantined import quarantine_of
 from hudi_py.services.clean.executing.recheck import Recheck, recheck_of
 from hudi_py.services.clean.executing.tasks import delete_files, tasks_of
 from hudi_py.services.clean.executing.watch import Reporter, WatchedEngine
@@ -96,13 +97,14 @@ def execute_clean(
         reporter.begin("delete", instant=instant.requested_time, total=sum(map(len, names.values())))
         engine = WatchedEngine(engine, reporter)
     started = store.clock.now()
-    outcome = _delete(recheck, engine, config, names, deadline)
+    quarantine = quarantine_of(store, config, instant, names, recheck.plan.partitions_to_delete)
+    outcome = _delete(recheck, engine, config, names, deadline, quarantine)
     # Only at the first attempt: a later one completes without such files, or they would block all cleans for ever.
     if is_first_attempt:
         _check_access(outcome, names, known, store.storage.root)
     plan = _as_carried_out(recheck)
     # Folders last, and only when no file is left: a folder with its metafile deleted would hide remaining files.
-    gone = {} if outcome.left else _delete_partitions(store.storage, plan.partitions_to_delete)
+    gone = {} if outcome.left else _delete_partitions(store.storage, plan.partitions_to_delete, quarantine)
     elapsed_ms = max(0, int((store.clock.now() - started).total_seconds() * 1000))
     metadata = metadata_of(instant, plan, outcome, frozenset(gone), config, elapsed_ms)
     log.info(
@@ -286,7 +288,9 @@ def _complete(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _delete(recheck: Recheck, engine: Engine, config: CleanConfig, names: Names, deadline: Deadline) -> Outcome:
+def _delete(
+    recheck: Recheck, engine: Engine, config: CleanConfig, names: Names, deadline: Deadline, quarantine: str = ""
+) -> Outcome:
     """
     Delete all files in tasks of about equal size (rule A-64), round by round.
 
@@ -299,7 +303,8 @@ def _delete(recheck: Recheck, engine: Engine, config: CleanConfig, names: Names,
     width = max(1, min(-(-total // engine.files_min), config.parallelism, engine.slots))
     size_max = TASK_FILES_MAX_TIMED if deadline.is_limited else engine.files_max
     rounds = max(1, -(-total // (width * size_max)))
-    tasks = tasks_of(storage, names, -(-total // (width * rounds)) or 1)  # the last round is as wide as the others
+    size = -(-total // (width * rounds)) or 1
+    tasks = tasks_of(storage, names, size, quarantine)  # the last round is as wide as the others
     missing: set[str] = set()
     failed: dict[str, str] = {}
     side_files: dict[str, str] = {}
@@ -339,17 +344,19 @@ def _check_access(outcome: Outcome, names: Names, known: Leftovers, root: str) -
         )
 
 
-def _delete_partitions(storage: Storage, partition_paths: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _delete_partitions(
+    storage: Storage, partition_paths: Sequence[str], quarantine: str = ""
+) -> dict[str, tuple[str, ...]]:
     """Remove dropped partitions; removed ones to the names that were left in them."""
     gone = {}
     for path in partition_paths:
-        names = _delete_partition(storage, path)
+        names = _delete_partition(storage, path, quarantine)
         if names is not None:
             gone[path] = names
     return gone
 
 
-def _delete_partition(storage: Storage, partition_path: str) -> tuple[str, ...] | None:
+def _delete_partition(storage: Storage, partition_path: str, quarantine: str = "") -> tuple[str, ...] | None:
     """
     Remove the folder of a dropped partition if it has only its metafile (rule A-54); None if it is kept.
 
@@ -364,6 +371,9 @@ def _delete_partition(storage: Storage, partition_path: str) -> tuple[str, ...] 
         return None
     for entry in entries:
         # The metafile first: a crash leaves an empty folder, which no listing takes for a partition.
-        storage.delete(join_path(partition_path, entry.name))
+        path = join_path(partition_path, entry.name)
+        if quarantine:
+            storage.move_many([path], "", quarantine)
+        storage.delete(path)
     storage.delete_folder(partition_path)
     return tuple(entry.name for entry in entries)

@@ -14,10 +14,18 @@ from hudi_py.storage.base import SideFileLeft, Storage, StorageFailure
 
 
 class DeleteTask(NamedTuple):
-    """Names of files by partition that one task deletes."""
+    """
+    Names of files by partition that one task removes.
+
+    Args:
+        storage: Storage of the table.
+        files: Partition path and names.
+        quarantine: Folder to which the files are moved, relative to the table; ``""`` to delete them.
+    """
 
     storage: Storage
     files: tuple[tuple[str, Sequence[str]], ...]
+    quarantine: str = ""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -45,7 +53,9 @@ class DeleteResult(NamedTuple):
     side_files: tuple[tuple[str, str], ...] = ()
 
 
-def tasks_of(storage: Storage, files: Mapping[str, Sequence[str]], size: int) -> Iterator[DeleteTask]:
+def tasks_of(
+    storage: Storage, files: Mapping[str, Sequence[str]], size: int, quarantine: str = ""
+) -> Iterator[DeleteTask]:
     """Cut *files* into tasks of *size* files each, however they spread over partitions (rule A-64)."""
     group: list[tuple[str, Sequence[str]]] = []
     room = size
@@ -56,16 +66,22 @@ def tasks_of(storage: Storage, files: Mapping[str, Sequence[str]], size: int) ->
             group.append((partition, taken))
             start, room = start + len(taken), room - len(taken)
             if not room:
-                yield DeleteTask(storage, tuple(group))
+                yield DeleteTask(storage, tuple(group), quarantine)
                 group, room = [], size
     if group:
-        yield DeleteTask(storage, tuple(group))
+        yield DeleteTask(storage, tuple(group), quarantine)
 
 
 def delete_files(task: DeleteTask) -> DeleteResult:
-    """Delete the files of one task without looking first whether they exist: that would double the requests."""
+    """
+    Delete the files of one task, or move them into quarantine.
+
+    Without looking first whether they exist: that would double the requests.
+    """
     missing, failed, side_files = [], [], []
-    for path, outcome in task.storage.delete_many(task.paths).items():
+    storage, to = task.storage, task.quarantine
+    outcomes = storage.move_many(task.paths, "", to) if to else storage.delete_many(task.paths)
+    for path, outcome in outcomes.items():
         if outcome is True:
             continue
         if isinstance(outcome, SideFileLeft):

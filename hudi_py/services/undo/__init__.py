@@ -1,0 +1,1 @@
+"""Puts back what a removal into quarantine took out of a table."""

@@ -1,0 +1,257 @@
+"""
+Puts files back from quarantine: those of a clean, or those of a search for orphans.
+
+The undo of a clean is a rollback of it, the one action by which Apache Hudi knows that another did not happen. All
+under the table's lock:
+
+1. ``.rollback.requested`` with a plan that names the clean and deletes nothing, then ``.rollback.inflight``;
+2. the files are moved back;
+3. the metadata table lists them again, with their statistics, under the time of the rollback;
+4. the files of the clean leave the timeline, the completed one last: a clean that looks inflight would be carried out
+   again;
+5. the rollback is completed.
+
+After a crash at any point the same call goes on, and so does `hudi-py recover`. Readers only ever see more old file
+slices than before. docs/decisions/undo.md says why it is done in this form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+import attrs
+
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, StorageError
+from hudi_py.fsview.fate import judge_partition_files
+from hudi_py.fsview.loader import load_facts
+from hudi_py.fsview.needs import Failed, Latest, Needed, Unknown
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.model.files import is_base_file, join_path, parse_log_file
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.records import InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan
+from hudi_py.runtime.log import log
+from hudi_py.services.clean.planning.progress import PROGRESS
+from hudi_py.services.undo.result import UndoReport
+from hudi_py.storage.base import Storage, StorageFailure
+from hudi_py.timeline.archive import is_archived
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.quarantine import Manifest, forget, load_manifest, sizes_held
+from hudi_py.timeline.store import TimelineStore
+from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.commit import Requested, prepared
+
+_CLEAN: Final = "clean"
+
+
+@attrs.frozen(kw_only=True)
+class UndoService:
+    """
+    Undoes removals in one table.
+
+    Args:
+        contents: The table's timeline.
+        table: Its properties.
+        metadata_table: Keeper of the metadata table.
+    """
+
+    contents: Contents
+    table: TableConfig
+    metadata_table: MetadataTableKeeper
+
+    def plan(self, name: str) -> UndoReport:
+        """
+        What would be put back; nothing is written.
+
+        Args:
+            name: Requested time of a clean, or the name of a search for orphans.
+
+        Raises:
+            ConfigError: There is no such clean or search.
+            RefusedError: It cannot be undone; the message says why.
+            CorruptMetadata: The manifest, or an instant that decides about the files, is damaged.
+        """
+        manifest = self._manifest(name)
+        return attrs.evolve(self._report(manifest, self._checked(manifest)), is_dry_run=True)
+
+    def run(self, name: str) -> UndoReport:
+        """
+        Put the files back.
+
+        Raises:
+            ConflictError: Another process holds the table's lock; nothing was changed.
+            StorageError: A file could not be moved; the undo stays pending, and the same call goes on with it.
+            As `plan`.
+        """
+        with self._store.lock.held(f"undo of {name}"):
+            manifest = self._manifest(name)
+            files = self._checked(manifest)
+            report = self._report(manifest, files)
+            if manifest.kind == _CLEAN:
+                self.metadata_table.prepare(writes_data=False)
+                report = self._undo_clean(manifest, files, report)
+            else:
+                report = attrs.evolve(report, restored=self._put_back(manifest))
+            forget(self._storage, name)
+        log.info("undo.done", removal=name, files=len(report.files), rollback=report.rollback)
+        return report
+
+    # --- judging -------------------------------------------------------------------------------------------------
+    def _manifest(self, name: str) -> Manifest:
+        is_name = name.replace("-", "").isalnum()
+        manifest = load_manifest(self._storage, name) if is_name else None
+        if manifest is not None:
+            return manifest
+        timeline = self._store.load()
+        if timeline.find(name, Action.CLEAN) is not None:
+            raise RefusedError(
+                f"{self._root}: clean {name} cannot be undone: its files were deleted for good, because it ran without "
+                "hoodie_py.clean.quarantine=true, or its time in quarantine is over"
+            )
+        raise ConfigError(f"{self._root} has no clean {name} whose files are in quarantine; see hudi-py timeline")
+
+    def _checked(self, manifest: Manifest) -> Mapping[str, Mapping[str, int]]:
+        """
+        The files as they will be in the table: partition path to names and sizes in bytes.
+
+        Raises:
+            RefusedError: They cannot be put back.
+        """
+        held = sizes_held(self._storage, manifest)
+        timeline = self._store.load()
+        if manifest.kind != _CLEAN:
+            return {path: {name: names[name] for name in names if name in manifest.files.get(path, {})}
+                    for path, names in held.items()}  # fmt: skip
+        self._check_timeline(timeline, manifest)
+        back: dict[str, dict[str, int]] = {}
+        gone = []
+        for path, names in manifest.files.items():
+            there = {entry.name: entry.size_bytes or 0 for entry in self._storage.list(path, details=True)}
+            here = held.get(path, {})
+            # An attempt that was interrupted may have moved some; files that the clean never moved are there, too.
+            back[path] = {name: here.get(name, there.get(name, -1)) for name in names}
+            gone += [join_path(path, name) for name, size in back[path].items() if size < 0]
+            self._check_fates(timeline, path, set(there) | set(here), here)
+        if gone:
+            raise RefusedError(self._no(manifest, f"{len(gone)} of its files are in no place any more, as {gone[0]}"))
+        return back
+
+    def _check_timeline(self, timeline: Timeline, manifest: Manifest) -> None:
+        clean = timeline.find(manifest.name, Action.CLEAN)
+        if clean is None:
+            if self._pending(timeline, manifest.name) is not None:
+                return
+            if is_archived(self._storage, self.table, manifest.name):
+                raise RefusedError(self._no(manifest, "it is archived"))
+            raise RefusedError(self._no(manifest, "it is not on the timeline"))
+        if not clean.is_completed:
+            raise RefusedError(self._no(manifest, "it is not completed; hudi-py recover finishes it"))
+        later = [each for each in timeline if each.requested_time > manifest.name]
+        for each in later:
+            if each.action is Action.RESTORE:
+                raise RefusedError(self._no(manifest, f"{each} came after it"))
+            if each.action is Action.CLEAN and (each.is_pending or self._has_deleted(each)):
+                raise RefusedError(self._no(manifest, f"{each} came after it; undo that one first"))
+
+    def _has_deleted(self, clean: Instant) -> bool:
+        return any(done.delete_path_patterns for done in self.contents.clean(clean).partitions.values())
+
+    def _check_fates(self, timeline: Timeline, path: str, names: set[str], back: Mapping[str, int]) -> None:
+        """Every file has to come back as an older version: none may become what readers take for the newest rows."""
+        data = [name for name in back if is_base_file(name) or parse_log_file(name) is not None]
+        if not data:
+            return
+        fates = judge_partition_files(load_facts(timeline, self.contents), path, names)
+        for name in data:
+            fate = fates.of(name)
+            is_newest = isinstance(fate, Needed) and any(isinstance(need, Latest) for need in fate.by)
+            if is_newest or isinstance(fate, Failed | Unknown):
+                why = "readers would take it for the newest rows" if is_newest else str(fate)
+                raise RefusedError(
+                    f"{self._root}: the clean cannot be undone: if {join_path(path, name)} came back, {why}; commits "
+                    "were archived or undone since"
+                )
+
+    def _no(self, manifest: Manifest, why: str) -> str:
+        return f"{self._root}: {manifest.kind} {manifest.name} cannot be undone: {why}; nothing was changed"
+
+    def _pending(self, timeline: Timeline, clean: str) -> Instant | None:
+        """The rollback by which the undo of a clean was begun."""
+        for instant in timeline.pending(Action.ROLLBACK):
+            try:
+                target = self.contents.rollback_plan(instant).instant_to_rollback
+            except (CorruptMetadata, NotFound):
+                continue
+            if target is not None and (target.requested_time, target.action) == (clean, Action.CLEAN.value):
+                return instant
+        return None
+
+    # --- acting --------------------------------------------------------------------------------------------------
+    def _undo_clean(self, manifest: Manifest, files: Mapping[str, Mapping[str, int]], report: UndoReport) -> UndoReport:
+        store = self._store
+        target = InstantInfo(manifest.name, Action.CLEAN.value)
+        pending = self._pending(store.load(), manifest.name)
+        if pending is None:
+            requested = prepared(store, Action.ROLLBACK).request(RollbackPlan(instant_to_rollback=target))
+        else:
+            requested = Requested(store, pending)
+        begun = requested.begin()
+        started = store.clock.now()
+        restored = self._put_back(manifest)
+        metadata = RollbackMetadata(
+            start_rollback_time=begun.instant.requested_time,
+            time_taken_ms=max(0, int((store.clock.now() - started).total_seconds() * 1000)),
+            total_files_deleted=0,
+            commits_rollback=(manifest.name,),
+            partitions={path: RollbackPartitionMetadata(partition_path=path) for path in files},
+            instants_rollback=(target,),
+        )
+        data = {
+            path: {name: size for name, size in names.items() if is_base_file(name) or parse_log_file(name) is not None}
+            for path, names in files.items()
+        }
+        PROGRESS.store(self._storage, None)  # the next clean has to look at these partitions again
+        with begun.ready() as ready:
+            recorded = ready.record(partial(self.metadata_table.record_return, files=data))
+            self._remove_clean(manifest.name)
+            recorded.publish(metadata)
+        return attrs.evolve(report, restored=restored, rollback=begun.instant.requested_time)
+
+    def _put_back(self, manifest: Manifest) -> tuple[str, ...]:
+        """Move everything that is in quarantine; repeatable."""
+        held = sizes_held(self._storage, manifest)
+        paths = [join_path(path, name) for path, names in held.items() for name in names]
+        outcomes = self._storage.move_many(paths, manifest.files_folder, "")
+        for path, outcome in outcomes.items():
+            if isinstance(outcome, StorageFailure):
+                raise StorageError(f"{path} could not be put back: {outcome.message}; undo again", outcome.retryable)
+        return tuple(sorted(path for path, outcome in outcomes.items() if outcome is True))
+
+    def _remove_clean(self, time: str) -> None:
+        store = self._store
+        found = store.load().find(time, Action.CLEAN)
+        if found is not None:
+            for each in sorted(store.files_of(found), key=lambda each: each.state):  # the completed file last
+                store.remove(each)
+
+    def _report(self, manifest: Manifest, files: Mapping[str, Mapping[str, int]]) -> UndoReport:
+        return UndoReport(
+            name=manifest.name,
+            kind=manifest.kind,
+            files={join_path(path, name): size for path, names in files.items() for name, size in names.items()},
+            reasons=manifest.reasons,
+        )
+
+    @property
+    def _store(self) -> TimelineStore:
+        return self.contents.store
+
+    @property
+    def _storage(self) -> Storage:
+        return self.contents.store.storage
+
+    @property
+    def _root(self) -> str:
+        return self._storage.root

@@ -1,0 +1,48 @@
+"""A clean into quarantine and its undo, between writes and cleans of real Hudi."""
+
+from __future__ import annotations
+
+import pytest
+
+import hudi_py
+from support.interop_model import PARTITIONED, Model
+from support.interop_ours import hudi_py_json
+
+pytestmark = pytest.mark.oracle
+
+OPTIONS = {"hoodie.clean.automatic": "false", "hoodie.metadata.enable": "true"}
+COMPACTS = OPTIONS | {"hoodie.metadata.compact.max.delta.commits": "2"}
+ONE_COMMIT = {"hoodie.clean.commits.retained": "1", "hoodie.cleaner.commits.retained": "1"}
+
+
+def test_real_hudi_sees_a_clean_and_then_none(peer, tmp_path):
+    """Rows and slices, with the metadata table and without: after the clean, after its undo, and as both go on."""
+    path, model = tmp_path / "t", Model(PARTITIONED)
+
+    def write(version, options=OPTIONS):
+        batch = PARTITIONED.batch(range(9), version)
+        model.upsert(batch)
+        peer.write(path, batch, "upsert", (PARTITIONED.create(peer.table_version) if version == 1 else {}) | options)
+
+    def slices():
+        assert peer.read(path) == peer.read(path, metadata=True) == model.rows()
+        found = peer.file_slices(path)
+        assert found == peer.file_slices(path, use_metadata=True)
+        return found
+
+    for version in (1, 2, 3):
+        write(version)
+    before = slices()
+    table = hudi_py.open_table(str(path), settings={"hoodie_py.clean.quarantine": True})
+    (done,) = table.clean(commits_retained=1)
+    assert done.deleted_files
+    assert slices() != before
+    hudi_py.open_table(str(path)).undo(done.instant)
+    assert slices() == before
+    for version in (4, 5, 6):  # Hudi compacts the metadata table over our records
+        write(version, COMPACTS)
+        slices()
+    peer.clean(path, ONE_COMMIT)
+    slices()
+    assert not any((path / each).exists() for each in done.deleted_files)
+    assert [each for each in hudi_py_json("check", str(path)) if each["severity"] != "info"] == []

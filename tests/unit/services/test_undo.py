@@ -1,0 +1,209 @@
+"""A clean in quarantine: to others it is a clean, and undone it is as if it had never run."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.runtime.clock import FixedClock
+from hudi_py.storage.wrappers import ReadOnlyStorage
+from hudi_py.table import Table
+from hudi_py.testing import interruptions
+from hudi_py.timeline import quarantine
+from support.tables import NOW, TableBuilder, at, data_files
+
+LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
+SETTINGS = {"hoodie_py.clean.quarantine": True}
+
+
+def history(layout=2, commits=3):
+    builder = TableBuilder(layout)
+    for number in range(1, commits + 1):
+        builder.commit(at(number), {"r0": ["f"], "r1": ["g"]})
+    return builder
+
+
+def opened(storage, clock=None, settings=SETTINGS):
+    return Table(storage, settings=settings, clock=clock or FixedClock(NOW))
+
+
+def cleaned(layout=2, **options):
+    builder = history(layout)
+    (result,) = opened(builder.storage, builder.clock).clean(commits_retained=1, **options)
+    builder.clock.move(timedelta(seconds=1))
+    return builder, result
+
+
+def outside_quarantine(storage):
+    return {path: data for path, data in storage.files().items() if not path.startswith(quarantine.FOLDER)}
+
+
+@LAYOUTS
+def test_to_others_a_clean_into_quarantine_is_a_clean(layout):
+    """Same files, same instants as one that deletes; what it removed lies in quarantine, byte by byte."""
+    plain = history(layout)
+    (usual,) = plain.table().clean(commits_retained=1)
+    before = history(layout).storage.files()
+    builder, result = cleaned(layout)
+    assert result.deleted_files == usual.deleted_files
+    assert outside_quarantine(builder.storage).keys() == plain.storage.files().keys()
+    for path in result.deleted_files:
+        assert builder.storage.read(f"{quarantine.files_folder(result.instant)}/{path}") == before[path]
+
+
+@LAYOUTS
+def test_undone_the_table_is_as_if_the_clean_had_never_run(layout):
+    """All data files, the same slices, no clean on the timeline; the next clean plans the same files."""
+    builder, result = cleaned(layout)
+    report = opened(builder.storage, builder.clock).undo(result.instant)
+    untouched = history(layout)
+    assert set(report.files) == set(result.deleted_files)
+    assert data_files(builder.storage) == data_files(untouched.storage)
+    table = opened(builder.storage, builder.clock)
+    assert not table.timeline.of([]).instants
+    assert [i.action.value for i in table.timeline] == ["commit"] * 3 + ["rollback"]
+    for path in ("r0", "r1"):
+        assert table.file_slices(path) == untouched.table().file_slices(path)
+        ours, theirs = (each.partition(path).groups for each in (table, untouched.table()))
+        assert ours == theirs
+    assert not [p for p in builder.storage.files() if p.startswith(quarantine.FOLDER)]
+    assert [each.code for each in table.check()] == []
+    builder.clock.move(timedelta(seconds=1))
+    (again,) = opened(builder.storage, builder.clock).clean(commits_retained=1)
+    assert again.deleted_files == result.deleted_files
+
+
+def test_a_dry_run_of_an_undo_writes_nothing():
+    """It names the same files."""
+    builder, result = cleaned()
+    report = opened(ReadOnlyStorage(builder.storage), builder.clock).undo(result.instant, dry_run=True)
+    assert set(report.files) == set(result.deleted_files)
+
+
+def test_a_clean_that_deleted_cannot_be_undone():
+    """The message says that its files were deleted for good; a clean that never was is wrong usage."""
+    builder = history()
+    (result,) = builder.table().clean(commits_retained=1)
+    with pytest.raises(RefusedError, match="deleted for good"):
+        builder.table().undo(result.instant)
+    for name in ("20200101000000000", "../../etc", "orphans-1"):
+        with pytest.raises(ConfigError, match="has no clean"):
+            builder.table().undo(name)
+
+
+def test_a_file_lost_from_quarantine_refuses_the_undo():
+    """Half a slice is worse than none; nothing is changed."""
+    builder, result = cleaned()
+    builder.storage.delete(f"{quarantine.files_folder(result.instant)}/{result.deleted_files[0]}")
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match="in no place any more"):
+        opened(builder.storage, builder.clock).undo(result.instant)
+    assert builder.storage.files() == before
+
+
+def test_a_later_clean_has_to_be_undone_first():
+    """Between what the two deleted an earlier time would silently show rows that are too old."""
+    builder, first = cleaned()
+    builder.commit(at(30), {"r0": ["f"], "r1": ["g"]})
+    (second,) = opened(builder.storage, builder.clock).clean(commits_retained=1)
+    builder.clock.move(timedelta(seconds=1))
+    with pytest.raises(RefusedError, match="undo that one first"):
+        opened(builder.storage, builder.clock).undo(first.instant)
+    for each in (second, first):
+        opened(builder.storage, builder.clock).undo(each.instant)
+        builder.clock.move(timedelta(seconds=1))
+    assert len(data_files(builder.storage)) == 8
+
+
+def test_files_of_replaced_groups_come_back_replaced_or_not_at_all():
+    """Once the replacecommit is archived, readers would take them for current rows."""
+    builder = TableBuilder()
+    builder.commit(at(1), {"r0": ["f"]})
+    builder.commit(at(2), {"r0": ["g"]}, replaced={"r0": ["f"]}, operation="INSERT_OVERWRITE")
+    for number in range(3, 9):
+        builder.commit(at(number), {"r0": ["g"]})
+    (result,) = opened(builder.storage, builder.clock).clean(commits_retained=1)
+    builder.clock.move(timedelta(seconds=1))
+    assert any("/f_" in path for path in result.deleted_files)
+    opened(builder.storage, builder.clock).archive(keep_min_commits=2, keep_max_commits=3)
+    builder.clock.move(timedelta(seconds=1))
+    table = opened(builder.storage, builder.clock)
+    assert not table.timeline.completed("replacecommit")
+    with pytest.raises(RefusedError, match=r"newest rows|not on the timeline|archived"):
+        table.undo(result.instant)
+
+
+def test_quarantine_is_emptied_when_its_time_is_over():
+    """The next clean deletes what nobody asked back; not before."""
+    builder, result = cleaned()
+    builder.clock.move(timedelta(days=6))
+    opened(builder.storage, builder.clock).clean(commits_retained=1)
+    assert quarantine.removals(builder.storage) == (result.instant,)
+    builder.clock.move(timedelta(days=2))
+    opened(builder.storage, builder.clock).clean(commits_retained=1)
+    assert quarantine.removals(builder.storage) == ()
+
+
+def test_orphans_are_put_back():
+    """The same word undoes a search for orphans."""
+    builder = history()
+    path = f"r0/{builder.base_name('x', at(2)[:-7] + '1500000')}"
+    builder.storage._clock_ms = lambda: int((NOW - timedelta(days=30)).timestamp() * 1000)
+    builder.put(path, b"bytes")
+    report = opened(builder.storage, builder.clock).orphans()
+    name = report.quarantine.rpartition("/")[2]
+    assert builder.storage.size(path) is None
+    assert opened(builder.storage, builder.clock).undo(name).restored == (path,)
+    assert builder.storage.read(path) == b"bytes"
+    assert quarantine.removals(builder.storage) == ()
+
+
+@pytest.mark.slow
+@LAYOUTS
+def test_a_crash_at_each_call_of_a_clean_into_quarantine_loses_nothing(layout):
+    """Every file is at one of its two places at every moment, and the next clean finishes it."""
+    whole = history(layout).storage.files()
+    for case in interruptions(lambda: history(layout).storage, every=3):
+        clock = FixedClock(NOW)
+        case.run(lambda storage, clock=clock: opened(storage, clock).clean(commits_retained=1))
+        assert_whole(case.storage, whole)
+        clock.move(timedelta(seconds=5))
+        opened(case.storage, clock).clean(commits_retained=1)
+        assert_whole(case.storage, whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("layout", "recovers"), [(1, False), (2, True)])
+def test_a_crash_at_each_call_of_an_undo_ends_in_the_same_table(layout, recovers):
+    """The undo, or recover, goes on where it was interrupted; at every moment no file is lost."""
+    whole = history(layout).storage.files()
+    instant = cleaned(layout)[1].instant
+    for case in interruptions(lambda: cleaned(layout)[0].storage, every=3):
+        clock = FixedClock(NOW + timedelta(seconds=1))
+        case.run(lambda storage, clock=clock: opened(storage, clock).undo(instant))
+        assert_whole(case.storage, whole)
+        clock.move(timedelta(seconds=5))
+        if recovers:
+            opened(case.storage, clock).recover()
+        finish(case.storage, clock, instant)
+        assert set(data_files(case.storage)) == {path for path in whole if path in data_files(history(layout).storage)}
+        timeline = opened(case.storage, clock).timeline
+        assert [i.action.value for i in timeline] == ["commit"] * 3 + ["rollback"], repr(case)
+        assert not timeline.pending()
+
+
+def finish(storage, clock, instant):
+    """Undo again, unless the undo was complete."""
+    if not opened(storage, clock).timeline.completed("rollback"):
+        opened(storage, clock).undo(instant)
+
+
+def assert_whole(storage, whole):
+    there = storage.files()
+    for path, data in whole.items():
+        if not path.startswith(".hoodie"):
+            copies = [content for where, content in there.items() if where.endswith(path)]
+            assert copies, path
+            assert set(copies) == {data}, path
