@@ -202,6 +202,7 @@ class Merge:
         chosen = _decided(clauses, seen)
         is_plain_delete = len(clauses) == 1 and clauses[0].deletes and not conditions_of(clauses[0].where)
         places = left[chosen >= 0]
+        # Only among the pairs that a clause chose: a condition may have left one source row for each row of the table.
         if len(np.unique(places)) < len(places):
             if not is_plain_delete:
                 values, counts = np.unique(places, return_counts=True)
@@ -311,6 +312,7 @@ def _updated(
     names = [KEY, PATH, FILE, *schema.names]
     rows = seen.select(names)
     result = pa.Table.from_batches([with_values(rows, update, schema, seen)])
+    # Compared as values: an update may set a key column to the value that it has.
     for name in () if generator is None else (*generator.partition_fields, *generator.record_key_fields):
         if compute.all(_same(result.column(name), stored.column(name))).as_py() is False:  # None without rows
             raise WriteError(

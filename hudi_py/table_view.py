@@ -206,6 +206,7 @@ class TableView(OpenedTable):
             UnsupportedTable, CorruptMetadata: As `rows`.
         """
         self.require(Use.READ)
+        # The short way: without deleted rows nothing from before the range is needed.
         if not with_deletes:
             return self.range(start, end).rows(where=where, columns=columns, with_meta=with_meta)
         from hudi_py.snapshot.deleted import open_changed_rows

@@ -174,6 +174,7 @@ class WriteService:
         buckets = self._target.check(table, generator)
         text = self._schema_text(table)
         schema = resolve_schema(text, parse_record_schema(text), table.config.name)
+        # The stored keys and paths are used again, so an update never computes another key for a row that exists.
         keys_of = StoredKeys.like(generator)
         rules = MergeRules(MergeMode.COMMIT_TIME_ORDERING, ())  # a statement's rows win, whatever their ordering values
 
@@ -336,6 +337,7 @@ class WriteService:
         limits = sizing_limits(self._settings)
         if is_shared and operation == "INSERT":  # files of its own never conflict with those of other writers
             limits = attrs.evolve(limits, small_file_bytes=0)
+        # A bulk insert of buckets looks for the files of its buckets, so it needs the existing ones.
         searches_none = operation in OVERWRITES or (operation == "BULK_INSERT" and buckets is None)
         options = attrs.evolve(
             base_file_options(self._settings),

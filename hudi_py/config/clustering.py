@@ -127,6 +127,7 @@ def clustering_config_with(
         ConfigError: A value is invalid.
     """
     config = clustering_config(settings)
+    # One column is often given as a plain text.
     columns = (sort_by,) if isinstance(sort_by, str) else tuple(sort_by)
     if isinstance(partitions, str):  # its letters could be partitions
         raise ConfigError(f"partitions is a list of paths: [{partitions!r}]")

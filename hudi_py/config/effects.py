@@ -65,6 +65,7 @@ def effect_of(name: str) -> Use:
     """
     if name in _rules():
         return _rules()[name]
+    # The longest family is the most specific one, as for verdicts.
     return _rules()[max((family for family in _families() if name.startswith(family)), key=len, default=name) + "*"]
 
 

@@ -51,6 +51,7 @@ def whole(minimum: int) -> Callable[[str], int]:
     """Return a parser of whole numbers from *minimum* to the largest ``long`` of Java."""
 
     def parse(value: str) -> int:
+        # A text that is not a number counts as one below the minimum, so both mistakes get the same message.
         parsed = int(value) if _WHOLE.fullmatch(value.strip()) else minimum - 1
         if not minimum <= parsed <= _LONG_MAX:
             raise ValueError(f"a whole number of at least {minimum}")

@@ -99,5 +99,6 @@ def advance(instant: Instant, *, completion_time: str | None = None) -> Instant:
             "reload the timeline, another writer may have finished it"
         )
     state = State(instant.state + 1)
+    # A clustering, compaction or log compaction changes its name when it completes.
     action = instant.comparable_action if state is State.COMPLETED else instant.action
     return Instant(instant.requested_time, action, state, completion_time)

@@ -203,6 +203,7 @@ class _Parser:
         parts, is_open, end = [""], True, -1
         while self._next.kind in ("word", "name"):
             token = self._next
+            # A blank ends the name: the next word belongs to the condition.
             if token.start != end and end >= 0:
                 break
             if token.kind == "name":

@@ -160,6 +160,8 @@ class KeyGenerator:
         """Return the part of the path for one formatted time."""
         if self.url_encode:
             text = escape_path_name(text)
+        # A colon is not allowed in paths of Hadoop; empty parts, dots and Hudi's own names would be other folders or
+        # files.
         elif ":" in text or any(part in _NO_SEGMENT or not part for part in text.split("/")):
             raise WriteError(
                 f"partition column {name!r} makes the path {text!r}, which no folder may be called; choose another "

@@ -162,6 +162,7 @@ class Look:
             yield from listing.walk(details=until is not None)
             return
         for path in sorted(self._facts.partitions_touched(instants)):
+            # Sizes are needed for an end in the past only: the newest files are checked when they are opened.
             yield path, listing.partition(path, details=until is not None)
 
     def instants(self) -> list[Instant]:

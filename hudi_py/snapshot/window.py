@@ -75,6 +75,7 @@ def last_end(timeline: Timeline, clusterings: frozenset[str], *, by_completion: 
     ends = order_times(timeline, by_completion=by_completion).values()
     if by_completion:
         return max(ends, default="")
+    # A write before which others completed may still complete (layout 1), and would then be in a range that was read.
     pending = (each.requested_time for each in timeline.commits.pending())
     first = min((time for time in pending if time not in clusterings), default=None)
     return max((time for time in ends if first is None or time < first), default="")
@@ -104,6 +105,8 @@ def commits_of(window: Window, times: Mapping[str, str], *, by_completion: bool)
         times: Requested time of each completed write to the time that is compared; archived writes may be left out if
             none of them can lie in the range.
     """
+    # Completion times are not in the rows, so the commits of the range have to be listed; in layout 1 the range itself
+    # is enough.
     if by_completion and not window.is_everything:
         if window.after:
             return Commits(times=frozenset(time for time, compared in times.items() if compared in window))

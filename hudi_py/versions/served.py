@@ -17,5 +17,5 @@ NEWEST: Final = max(FORMATS)
 
 def format_of(properties: Mapping[str, str]) -> TableFormat:
     """Return the format of the table with these properties; the oldest format if they name no known version."""
-    # Old tables may lack the property. $
+    # Old tables may lack the property.
     return FORMATS.get(int(properties.get("hoodie.table.version", "0")), V6)

@@ -152,6 +152,7 @@ class Rivals:
         Deletes of absent keys write nothing, so where the order of the timeline counts they read all partitions.
         """
         kind = kind_of(metadata)
+        # An insert looks for no keys, so no other write can change what it found.
         if kind is Kind.APPEND:
             return Reads()
         if self.based_on.by_condition or metadata.operation_type == _ALL:
