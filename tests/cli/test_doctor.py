@@ -195,3 +195,22 @@ def test_codes_are_listed(run):
     assert "settings-contradict" in run("doctor", "--codes").out
     assert run("doctor").code == 2
     assert run("doctor", "somewhere", "--codes").code == 2
+
+
+@LAYOUTS
+def test_leases_that_a_clean_did_not_know_or_that_expired_are_named(layout):
+    """A plan as Apache Hudi makes it, without looking at leases, is a warning; plans of hudi_py are none."""
+    keep = {"hoodie.clean.commits.retained": 1}
+    builder = grown(layout, 4)
+    builder.clock.move(timedelta(hours=-1))
+    builder.table().take_lease(ttl="2h", at=at(1), holder="a job")
+    builder.clock.move(timedelta(hours=1))
+    table = Table(builder.storage, settings=keep, clock=builder.clock)
+    table.clean()
+    assert not {"lease-unheeded", "lease-expired"} & set(codes(builder, **keep))
+    unaware = Table(builder.storage, settings={**keep, "hoodie_py.leases.ignored": True}, clock=builder.clock)
+    builder.commit(at(5), {"p": ["f0"]})
+    unaware.clean()
+    assert "lease-unheeded" in codes(builder, **keep)
+    builder.clock.move(timedelta(hours=2))
+    assert "lease-expired" in codes(builder, **keep)

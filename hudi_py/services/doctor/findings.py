@@ -121,6 +121,16 @@ RULES: Final[Mapping[str, Rule]] = {
         "queries and incremental readers that are older than the retention window fail",
         "retain more commits or hours if queries take longer",
     ),
+    "lease-unheeded": Rule(
+        _WARNING,
+        "a clean that knew no lease was planned, as by Apache Hudi: files that a reader needs may be deleted",
+        "let hudi_py clean this table, or protect readers by savepoints: hudi-py tag create --ttl",
+    ),
+    "lease-expired": Rule(
+        _INFO,
+        "a lease has expired: its reader was killed, or takes longer than it asked for",
+        "nothing if the reader has ended, the next hudi-py clean deletes the lease; else let it renew its lease",
+    ),
     # --- storage
     "files-small": Rule(
         _WARNING,

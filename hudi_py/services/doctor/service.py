@@ -13,12 +13,14 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.config.keys import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, UnsupportedTable
+from hudi_py.model.instant import Action
 from hudi_py.services.archive.service import ArchiveService
 from hudi_py.services.check.findings import Finding, Severity
 from hudi_py.services.clean.planning.situation import Situation
 from hudi_py.services.clean.service import CleanService
 from hudi_py.services.doctor.findings import finding
 from hudi_py.services.doctor.judge import Health, judge
+from hudi_py.services.doctor.judge_leases import judge_leases
 from hudi_py.services.usage.facts import Usage
 from hudi_py.services.usage.service import UsageService
 from hudi_py.timeline.contents import Contents
@@ -94,10 +96,20 @@ class DoctorService:
             if archive is not None:
                 health = self._with_archival(health, archive, clean, found)
         # Each once: two parts of the examination may meet the same damage.
-        findings = dict.fromkeys((*found, *judge(health)))
+        findings = dict.fromkeys((*found, *judge(health), *self._leases(health)))
         return Examined(
             tuple(sorted(findings, key=lambda each: (_ORDER[each.severity], each.code, each.where))), health
         )
+
+    def _leases(self, health: Health) -> Iterator[Finding]:
+        leases = self.contents.store.leases
+        try:
+            found = leases.all()
+            cleans = health.timeline.of((Action.CLEAN,)) if found else ()
+            plans = [(each, self.contents.clean_plan(each)) for each in cleans]
+        except (CorruptMetadata, NotFound):  # a lease that does not decode stops the clean, which is a finding already
+            return
+        yield from judge_leases(found, plans, health.now, health.zone)
 
     def _settings(self, found: list[Finding]) -> tuple[CleanConfig | None, ArchiveConfig | None]:
         clean, archive = None, None
