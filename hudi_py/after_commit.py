@@ -1,4 +1,4 @@
-"""The services that follow a commit, in Apache Hudi's order: clean, archival, compaction, clustering (G-4, G-5)."""
+"""The services that follow a commit: tags, then clean, archival, compaction and clustering as in Hudi (G-4, G-5)."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
     cleans: tuple[CleanResult, ...] = ()
     try:
         services = TableServices(table)
+        _tag(services)  # before the clean, which may delete files of the commits to tag
         cleans = _clean(services, settings, engine)
         if settings[keys.ARCHIVE_AUTOMATIC]:  # after the clean, which makes more commits archivable (G-4)
             services.archive().run()
@@ -66,6 +67,12 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
             commit,
         ) from error
     return Served(cleans=cleans, compactions=compactions)
+
+
+def _tag(services: TableServices) -> None:
+    schedule = services.tag_schedule
+    if schedule:
+        services.savepoint().create_due(schedule)
 
 
 def _clean(services: TableServices, settings: Settings, engine: Callable[[], Engine]) -> tuple[CleanResult, ...]:

@@ -249,6 +249,17 @@ class Table(TableWriting, TableRewriting, TableInsight, TableLeases):
 
         return self._changed(run)
 
+    def create_due_tags(self) -> tuple[Instant, ...]:
+        """
+        Create the tags that are due by ``hoodie_py.tags.hourly``, ``daily``, ``weekly`` and ``monthly``.
+
+        Commits do this by themselves, before they clean; expired tags are deleted by cleans.
+
+        Returns:
+            The created savepoints, oldest first.
+        """
+        return self._changed(lambda: self.services.savepoint().create_due(self.services.tag_schedule))
+
     def remove_expired_savepoints(self) -> tuple[Instant, ...]:
         """
         Delete expired savepoints. Every clean does this by itself.

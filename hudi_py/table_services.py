@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hudi_py.services.recovery.service import RecoveryService
     from hudi_py.services.restore.service import RestoreService
     from hudi_py.services.rollback.service import RollbackService
+    from hudi_py.services.savepoint.schedule import TagSchedule
     from hudi_py.services.savepoint.service import SavepointService
     from hudi_py.services.undo.service import UndoService
     from hudi_py.services.upkeep.service import UpkeepService
@@ -152,6 +153,19 @@ class TableServices:
 
         return SavepointService(
             contents=self._table.contents, table=self._table.config, metadata_table=self.metadata_table
+        )
+
+    @property
+    def tag_schedule(self) -> TagSchedule:
+        """How many tags of each kind to keep, as the settings say."""
+        from hudi_py.services.savepoint.schedule import TagSchedule
+
+        settings = self._table.settings
+        return TagSchedule(
+            hourly=settings[keys.TAGS_HOURLY],
+            daily=settings[keys.TAGS_DAILY],
+            weekly=settings[keys.TAGS_WEEKLY],
+            monthly=settings[keys.TAGS_MONTHLY],
         )
 
     def restore(self) -> RestoreService:

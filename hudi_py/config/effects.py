@@ -32,6 +32,8 @@ _EFFECTS: Final = (
         hoodie.timeline.compaction.*""",
     ),
     (Use.CLEAN, "hoodie_py.orphans.* hoodie_py.quarantine.*"),
+    (Use.WRITE | Use.CLEAN | Use.ARCHIVE | Use.ROLLBACK, "hoodie_py.leases.*"),
+    (Use.WRITE | Use.SAVEPOINT, "hoodie_py.tags.*"),
     (Use.WRITE | Use.REWRITE, "hoodie.parquet.* hoodie.bloom.* hoodie.index.bloom.*"),
     (Use.WRITE | Use.CLEAN | Use.ARCHIVE | Use.REWRITE, "hoodie.table.services.enabled hoodie.compact.inline.*"),
     (

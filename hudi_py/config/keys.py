@@ -151,6 +151,11 @@ CLEAN_MAX_FILES: Final[Key[int | None]] = Key("hoodie_py.clean.max.files", whole
 CLEAN_MAX_PARTITIONS: Final[Key[int | None]] = Key("hoodie_py.clean.max.partitions", whole(1), None)
 CLEAN_MAX_BYTES: Final[Key[int | None]] = Key("hoodie_py.clean.max.bytes", whole(1), None)
 CLEAN_MAX_DURATION: Final[Key[timedelta | None]] = Key("hoodie_py.clean.max.duration", duration, None)
+TAGS_HOURLY: Final = Key("hoodie_py.tags.hourly", whole(0), 0)
+TAGS_DAILY: Final = Key("hoodie_py.tags.daily", whole(0), 0)
+TAGS_WEEKLY: Final = Key("hoodie_py.tags.weekly", whole(0), 0)
+TAGS_MONTHLY: Final = Key("hoodie_py.tags.monthly", whole(0), 0)
+"""Number of hours, days, weeks, months of whose last commit a tag is kept; tags are created after commits."""
 LEASES_IGNORED: Final = Key("hoodie_py.leases.ignored", flag, False)
 """Delete what leases of readers need; each one that is hurt is named in the log."""
 CLEAN_QUARANTINE: Final = Key("hoodie_py.clean.quarantine", flag, False)

@@ -205,6 +205,44 @@ for _of_savepoints in (create, delete, list_savepoints):  # commands of their ow
     tag.add_command(_for_tags(_of_savepoints))
 
 
+@tag.command("schedule")
+@click.argument("table")
+@click.option("--hourly", type=click.IntRange(min=0), help="Keep a tag of the last commit of so many hours.")
+@click.option("--daily", type=click.IntRange(min=0), help="The same for days.")
+@click.option("--weekly", type=click.IntRange(min=0), help="The same for weeks, which begin on Monday.")
+@click.option("--monthly", type=click.IntRange(min=0), help="The same for months.")
+@click.option("--dry-run", is_flag=True, help="Show what would be created; write nothing.")
+@command
+def schedule_tags(common: Common, table: str, dry_run: bool, **counts: int | None) -> None:
+    r"""
+    Create the tags that are due: of the last commit of each hour, day, week or month that has ended.
+
+    A tag expires when its period is older than the number given; cleans delete expired ones. Commits of hudi-py create
+    due tags by themselves with the settings hoodie_py.tags.hourly, daily, weekly and monthly.
+
+    \b
+    Example:
+      hudi-py tag schedule s3://lake/trips --daily 30 --monthly 12
+    """
+    opened = common.open(table)
+    given = {f"hoodie_py.tags.{unit}": count for unit, count in counts.items()}
+    opened.settings = opened.settings.merged(given)
+    if not opened.services.tag_schedule:
+        raise ConfigError("no tag is asked for; give --hourly, --daily, --weekly or --monthly")
+    if dry_run:
+        opened = opened.rehearsal()
+        due = opened.services.savepoint().due_tags(opened.services.tag_schedule)
+        found = [(each.requested_time, each.name) for each in due]
+    else:
+        done = opened.create_due_tags()
+        found = [(each.requested_time, opened.contents.savepoint(each).name) for each in done]
+    if common.as_json:
+        print_json([{"instant": time, "name": name} for time, name in found])
+        return
+    word = "would be created (nothing was written)" if dry_run else "created"
+    render.table(f"tags {word}, {len(found)}", ("instant", "name"), found)
+
+
 @click.command()
 @click.argument("table")
 @click.argument("savepoint")

@@ -40,3 +40,18 @@ def test_examples_stand_on_lines_of_their_own(name):
     assert "\\b" not in help_text
     lines = [line.strip() for line in help_text.splitlines()]
     assert not [line for line in lines if "Examples:" in line and line != "Examples:"]
+
+
+def test_due_tags_are_shown_created_and_read_by_name(run, table):
+    """A dry run creates none; a second run finds nothing to do; without a number there is nothing to schedule."""
+    path = table("cow_nomdt-1.1.1")
+    asked = ("tag", "schedule", path, "--monthly", "1200", "--json")
+    due = run(*asked, "--dry-run").json
+    assert run("tag", "list", path, "--json").json == []
+    assert due
+    assert due == run(*asked).json
+    assert run(*asked).json == []
+    name = due[-1]["name"]
+    by_name = run("read", path, "--as-of", name, "--json").json
+    assert by_name == run("read", path, "--savepoint", name, "--json").json
+    assert 2 == run("tag", "schedule", path).code

@@ -47,6 +47,7 @@ from hudi_py.services.savepoint.plan import (
     savepoint_target,
     time_of_name,
 )
+from hudi_py.services.savepoint.schedule import DueTag, TagSchedule, due_tags
 from hudi_py.timeline.archive import is_archived, load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
@@ -200,6 +201,47 @@ class SavepointService:
                     f"{target} is archived and about to leave the active timeline, so it could not be restored; "
                     "create a savepoint of a later commit"
                 )
+
+    def due_tags(self, schedule: TagSchedule, timeline: Timeline | None = None) -> tuple[DueTag, ...]:
+        """
+        The tags that a schedule asks for and that do not exist yet, oldest first; nothing is written.
+
+        Args:
+            schedule: How many of each kind to keep.
+            timeline: The timeline; None to load it.
+
+        Raises:
+            CorruptMetadata: A savepoint does not decode, so its name is unknown.
+        """
+        store = self.contents.store
+        timeline = timeline or store.load()
+        times = [each.requested_time for each in timeline.table_commits(self.table.table_type).completed()]
+        asked = (schedule, store.clock.now(), store.zone)
+        # Names cost a read for each savepoint, so first without them: after most commits nothing is due.
+        held = {each.requested_time: "" for each in timeline.completed(Action.SAVEPOINT)}
+        if not due_tags(times, held, *asked):
+            return ()
+        tags = {instant.requested_time: content.name for instant, content in self._contents_of(timeline)}
+        return due_tags(times, {**held, **tags}, *asked)
+
+    def create_due(self, schedule: TagSchedule) -> tuple[Instant, ...]:
+        """
+        Create the tags that are due. A commit whose files a clean has deleted meanwhile gets none.
+
+        Returns:
+            The created savepoints, oldest first.
+
+        Raises:
+            As `create`, but for commits that cannot be savepointed.
+        """
+        done = []
+        for due in self.due_tags(schedule):
+            left = due.expires - self.contents.store.clock.now()
+            try:
+                done.append(self.create(due.requested_time, name=due.name, comment="on schedule", ttl=left))
+            except RefusedError as error:
+                log.warning("tag.left_out", tag=due.name, instant=due.requested_time, why=str(error))
+        return tuple(done)
 
     def delete(self, requested_time: str) -> bool:
         """

@@ -1,0 +1,129 @@
+"""
+Tags on a schedule: the last commit of each hour, day, week and month becomes a savepoint with a name. Pure.
+
+A period is due once it has ended. After a pause, the tags of all periods that were missed are due, as far as they would
+not have expired by now. Instant times are in the table's time zone, so their digits are its calendar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta, tzinfo
+from typing import Final, NamedTuple
+
+import attrs
+
+from hudi_py.model.instant_time import parse_instant_time
+
+_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
+_MONTH_MAX: Final = 31
+
+
+@attrs.frozen(kw_only=True)
+class TagSchedule:
+    """Number of hours, days, weeks and months of which a tag is kept; 0 for none."""
+
+    hourly: int = 0
+    daily: int = 0
+    weekly: int = 0
+    monthly: int = 0
+
+    def __bool__(self) -> bool:
+        return any(attrs.astuple(self))
+
+
+class DueTag(NamedTuple):
+    """A tag to create: requested time of its commit, its name, and when it expires."""
+
+    requested_time: str
+    name: str
+    expires: datetime
+
+
+class _Unit(NamedTuple):
+    word: str
+    begin: Callable[[datetime], datetime]
+    label: Callable[[datetime], str]
+    end: Callable[[datetime], datetime]
+    span: timedelta
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _first_of_month(moment: datetime) -> datetime:
+    return _midnight(moment).replace(day=1)
+
+
+# The coarsest first: a commit has one savepoint, which is named after the longest period that it ends.
+_UNITS: Final = (
+    _Unit(
+        "monthly",
+        _first_of_month,
+        lambda begin: f"{begin:%Y-%m}",
+        lambda begin: _first_of_month(begin + _MONTH_MAX * _DAY),
+        _MONTH_MAX * _DAY,
+    ),
+    _Unit(
+        "weekly",
+        lambda moment: _midnight(moment) - moment.weekday() * _DAY,
+        lambda begin: f"{begin:%G-W%V}",
+        lambda begin: begin + 7 * _DAY,
+        7 * _DAY,
+    ),
+    _Unit("daily", _midnight, lambda begin: f"{begin:%Y-%m-%d}", lambda begin: begin + _DAY, _DAY),
+    _Unit(
+        "hourly",
+        lambda moment: moment.replace(minute=0, second=0, microsecond=0),
+        lambda begin: f"{begin:%Y-%m-%dT%H}",
+        lambda begin: begin + _HOUR,
+        _HOUR,
+    ),
+)
+
+
+def due_tags(
+    commits: Iterable[str], tags: Mapping[str, str], schedule: TagSchedule, now: datetime, zone: tzinfo
+) -> tuple[DueTag, ...]:
+    """
+    The tags to create now, oldest first.
+
+    Args:
+        commits: Requested times of the completed commits.
+        tags: Requested time of each savepoint to its name, ``""`` if it has none.
+        schedule: How many of each kind to keep.
+        now: With a time zone.
+        zone: Time zone of the instant times.
+
+    Returns:
+        One for each commit that ends a period, unless it is savepointed already, or a later tag of the same kind or of
+        a coarser one exists: what somebody deleted does not come back.
+    """
+    local = now.astimezone(zone).replace(tzinfo=None)
+    moments = {time: moment for time in sorted(commits) if (moment := _moment(time, zone)) is not None}
+    found: dict[str, DueTag] = {}
+    for position, unit in enumerate(_UNITS):
+        count: int = getattr(schedule, unit.word)
+        coarser = tuple(f"{each.word}-" for each in _UNITS[: position + 1])
+        newest = max((time for time, name in tags.items() if name.startswith(coarser)), default="")
+        ends = {unit.begin(moment): time for time, moment in moments.items()} if count else {}
+        for begin, time in ends.items():
+            end = unit.end(begin)
+            left = end + count * unit.span - local
+            if end > local or left <= timedelta(0) or time <= newest or time in tags:
+                continue
+            due = found.get(time)
+            if due is None:
+                found[time] = DueTag(time, f"{unit.word}-{unit.label(begin)}", now + left)
+            else:  # as long as the period needs it that needs it longest
+                found[time] = due._replace(expires=max(due.expires, now + left))
+    return tuple(sorted(found.values()))
+
+
+def _moment(time: str, zone: tzinfo) -> datetime | None:
+    """Wall-clock time of an instant; None for what is no date, as times of services in metadata tables."""
+    try:
+        return parse_instant_time(time, zone).astimezone(zone).replace(tzinfo=None)
+    except ValueError:
+        return None
