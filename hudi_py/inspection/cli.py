@@ -142,6 +142,7 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
     time = opened.resolve_time(instant)
     # Of all states: an earlier one may be asked for, and its file is another.
     found = {i: None for i in _selected(opened.timeline.all_states, None, state) if i.requested_time == time}
+    # The archive only if the active timeline does not know the time: it may be large.
     is_archived = not found
     if is_archived:
         from hudi_py.timeline.archive import load_archived_contents
@@ -175,6 +176,7 @@ def files(common: Common, table: str, partition: str | None, as_of: str | None) 
     opened = present if as_of is None else present.as_of(as_of)
     paths = opened.partitions() if partition is None else (partition.rstrip("/"),)
     if partition is not None and paths[0] not in opened.partitions():
+        # A misspelled partition must not look like one without files.
         raise ConfigError(f"{table} has no partition {partition!r}; see hudi-py files")
     views = [opened.partition(path) for path in paths]
     if common.as_json:
@@ -216,6 +218,7 @@ def completion(shell: str) -> None:
     found = get_completion_class(shell)
     assert found is not None
     made = found(main, {}, "hudi-py", "_HUDI_PY_COMPLETE")
+    # Not `made.source()`: for bash, click would start a bash there to ask for its version.
     sys.stdout.write(made.source_template % made.source_vars())
 
 
@@ -270,4 +273,5 @@ main.add_command(history_commands.savepoint)
 main.add_command(history_commands.tag)
 for written in write_commands.COMMANDS:
     main.add_command(written)
+# Last: it adds to the commands that the program has by now.
 over_tables.add_options(main)

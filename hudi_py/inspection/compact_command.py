@@ -57,6 +57,7 @@ def compact(
             common,
             results,
             "compaction",
+            # Planned again, but only if nothing was done: an empty list of results does not say why it is empty.
             lambda: f"nothing to do: {opened.services.compaction(now=now).plan().reason}",
         )
 

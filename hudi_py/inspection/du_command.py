@@ -113,6 +113,7 @@ def _print_shares(name: str, nothing: str, shares: Mapping[str | None, Mapping[H
     for share, key, held in sums[:_ROWS_MAX]:
         live = held[Holder.LIVE].bytes if Holder.LIVE in held else 0
         waste = total_of(each for holder, each in held.items() if holder in freed).bytes
+        # None is what lies outside of partitions; an empty path is the only partition of a table without partitions.
         shown = nothing if key is None else key or "(none)"
         rows.append((shown, f"{share.files:,}", human_bytes(share.bytes), human_bytes(live), human_bytes(waste)))
     render.table(

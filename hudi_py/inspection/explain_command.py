@@ -102,4 +102,5 @@ def _print(explanation: Explanation) -> None:
 
 
 def _when(conditions: tuple[Awaited, ...]) -> str:
+    # Without a condition there is nothing left to wait for.
     return " and ".join(map(str, conditions)) or "by the next clean"

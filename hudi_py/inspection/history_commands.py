@@ -143,6 +143,7 @@ def delete(common: Common, table: str, savepoint: str, archive_commit: bool, dry
     # An inflight one counts, too: it is what an interrupted creation leaves.
     there = opened.timeline.find(time, _savepoint_action()) is not None
     if dry_run:
+        # For its check of the settings alone: a real run would refuse an unknown lock provider.
         opened.rehearsal()
     found = there if dry_run else opened.delete_savepoint(time, archive_commit=archive_commit)
     if common.as_json:

@@ -45,6 +45,7 @@ def history(common: Common, table: str, limit: int | None, archived: bool, actio
     wanted = None if action is None else action_named(action)
     events = [e for e in opened.history(archived=archived) if wanted is None or e.instant.action is wanted]
     if limit is not None:
+        # Not `[-limit:]`: a limit of 0 would show all.
         events = events[len(events) - min(limit, len(events)) :]
     if common.as_json:
         print_json({"events": [event_entry(event) for event in events]})
@@ -260,7 +261,9 @@ def _print_simulation(table: str, found: Simulation) -> None:
     columns = ("after commit", "window from", "deleted", "freed", "files", "size")
     render.table(f"{table}: {found.retention}", columns, rows, right=(2, 3, 4, 5))
     if len(found.steps) > _ROWS_MAX:
+        # The newest steps are shown: the end is what the retention leads to.
         say(f"before that {counted(len(found.steps) - _ROWS_MAX, 'commit')}; --json lists all")
+    # From the document, so that the text and --json never differ.
     totals = simulation_entry(found)["totals"]
     say()
     say(f"deleted    {counted(totals['files_deleted'], 'file')} by {counted(totals['cleans'], 'clean')}")

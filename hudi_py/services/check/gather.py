@@ -116,6 +116,7 @@ def _health(contents: Contents, timeline: Timeline) -> tuple[dict[FileKey, Healt
         for each in timeline.all_states
         if each.is_completed
         or (each.requested_time, each.comparable_action) in pending
+        # Plans of completed ones too: recovery carries them out again if the completed file is damaged.
         or (each.action in (Action.CLEAN, Action.ROLLBACK) and each.state is State.REQUESTED)
     ]
 
@@ -187,6 +188,7 @@ def _content(contents: Contents, instant: Instant) -> Any:
     if instant.is_completed:
         decode = _completed(contents, source).get(instant.action)
         return None if decode is None else decode(instant)
+    # An overwrite of partitions, which needs no plan.
     if instant.action is Action.REPLACE_COMMIT and contents.is_request_empty(instant):
         return None
     decode = _planned(contents, source).get(instant.action)
@@ -257,6 +259,7 @@ def _archived_files(
 
 
 def _unknown_names(store: TimelineStore) -> tuple[str, ...]:
+    # In layout 1 this folder holds the properties and the lock, too.
     names = [entry.name for entry in store.storage.list(store.folder) if not entry.is_folder]
     return tuple(
         sorted(
@@ -277,6 +280,7 @@ def _metadata_facts(store: TimelineStore) -> MetadataFacts:
         table = MetadataTable(store.storage, store.clock)
         timeline = table.store.load()
     except HudiError as error:
+        # Whatever it is: the check of the table itself goes on without it.
         return MetadataFacts(timeline=empty, archived=empty, problem=str(error))
     archived, problem = _archived(table.storage, table.config)
     damaged = {

@@ -38,6 +38,8 @@ def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
     if facts.archive_problem is not None:
         found.append(finding("archive-unreadable", ARCHIVE, facts.archive_problem))
     elif facts.is_archive_empty:
+        # A lost archive looks like that of a table which never archived; what the active instants say of earlier ones
+        # shows the difference.
         earlier = next(Before(facts.timeline, contents).earlier(), None)
         if earlier is not None:
             found.append(finding("archive-unreadable", ARCHIVE, f"it is missing as a whole: {earlier.why}"))

@@ -57,6 +57,7 @@ class Promises:
             if (file.partition_path, file.name) not in removed:
                 continue
             place = bisect_left(promised, file.slice_time)
+            # The first readable time that is not before the file: if it is before the end, its readers need the file.
             if place < len(promised) and promised[place] < until:
                 self._broken.setdefault(file.partition_path, []).append((file, promised[place]))
 

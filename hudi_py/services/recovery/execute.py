@@ -122,9 +122,8 @@ class RecoveryExecutor:
         instant = _instant(finding)
         requested = Instant(instant.requested_time, instant.action, State.REQUESTED)
         copy = self._store.read(Instant(instant.requested_time, instant.action, State.INFLIGHT))
-        self._keep_copy(
-            requested
-        )  # even damaged bytes are kept: they may be all that is left to find out what happened
+        # Even damaged bytes are kept: they may be all that is left to find out what happened.
+        self._keep_copy(requested)
         self._store.replace(requested, copy)
 
     def _quarantine(self, finding: RecoveryFinding) -> None:
@@ -228,6 +227,7 @@ class RecoveryExecutor:
                 )
 
     def _drop_metadata_table(self) -> None:
+        # As a write without a metadata table does it.
         settings = self.metadata_table.settings.merged({keys.METADATA_ENABLED.name: False})
         attrs.evolve(self.metadata_table, settings=settings).prepare(writes_data=False)
 

@@ -41,6 +41,7 @@ def _file_lock(storage: Storage, settings: Settings, now_ms: int) -> Lock | None
         if entry.name != "lock" or entry.is_folder:
             continue
         path = f"{folder}/lock"
+        # An unknown age counts as none: no lock may expire by a guess.
         age_ms = 0 if entry.modified_ms is None else now_ms - entry.modified_ms
         expiry_ms = settings[keys.LOCK_FILE_EXPIRE_MINUTES] * 60_000
         # By the setting of this call; 0 is the default and means that a lock never expires (F.1).
@@ -68,6 +69,7 @@ def _content(storage: Storage, path: str) -> bytes:
     try:
         return storage.read(path)
     except NotFound:
+        # Released since the folder was listed.
         return b""
 
 

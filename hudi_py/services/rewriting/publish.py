@@ -66,6 +66,7 @@ def publish(
     paths = {each.stat.path for each in written}
     with begun.ready() as ready:
         if heart is not None:
+            # An attempt whose heartbeat expired counts as dead, and may be rolled back by another process.
             heart.check()
         if check is not None:
             check(ready.timeline)
@@ -79,6 +80,7 @@ def publish(
         delete_unnamed(storage, markers, paths)
         recorded = ready.record(partial(metadata_table.record_commit, metadata=metadata, ranges=ranges))
         recorded.publish(metadata)
+        # After the commit point: until then a rollback finds the files by their markers.
         delete_markers(storage, time)
         if heart is not None:
             heart.stop()

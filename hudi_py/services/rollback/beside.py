@@ -75,6 +75,7 @@ class Beside:
             elif instant.requested_time in self.undone:
                 relations = {Relation.ALIVE if instant.requested_time in self.alive else Relation.SAME}
             elif self._rewrites(instant):
+                # Only now: it reads all pending plans, and most tables have none.
                 groups = self._planned_groups(timeline) if groups is None else groups
                 # A plan that is older than what is undone cannot have read it.
                 is_newer = instant.requested_time > max(self.undone, default="")

@@ -27,6 +27,7 @@ def sweep_markers(
         rollbacks: Completed or pending rollbacks.
     """
     unknown = set(marked).difference(each.requested_time for each in timeline)
+    # Usually so, and then no rollback has to be read.
     if not unknown:
         return
     undone = {time for rollback in rollbacks for time in _undone_by(contents, rollback)}

@@ -32,6 +32,7 @@ class Holder(enum.Enum):
     METADATA_TABLE = "metadata_table"
     INTERNAL = "internal"
 
+    # Members are keys for every file, and the hash of an enumeration is computed in Python.
     __hash__ = object.__hash__
 
     @property
