@@ -102,17 +102,15 @@ def _print_reasons(table: str, usage: Usage) -> None:
 
 def _print_shares(name: str, nothing: str, shares: Mapping[str | None, Mapping[Holder, Share]]) -> None:
     """The largest first."""
-    from hudi_py.services.usage.facts import Holder, total_of
+    from hudi_py.services.usage.facts import WASTED, Holder, total_of
 
-    # Not the retained ones: those are what the settings ask for.
-    freed = (Holder.REMOVABLE, Holder.UNEXAMINED, Holder.ORPHAN)
     sums = sorted(
         ((total_of(held.values()), key, held) for key, held in shares.items()), key=lambda each: -each[0].bytes
     )
     rows = []
     for share, key, held in sums[:_ROWS_MAX]:
         live = held[Holder.LIVE].bytes if Holder.LIVE in held else 0
-        waste = total_of(each for holder, each in held.items() if holder in freed).bytes
+        waste = total_of(each for holder, each in held.items() if holder in WASTED).bytes
         # None is what lies outside of partitions; an empty path is the only partition of a table without partitions.
         shown = nothing if key is None else key or "(none)"
         rows.append((shown, f"{share.files:,}", human_bytes(share.bytes), human_bytes(live), human_bytes(waste)))

@@ -79,7 +79,7 @@ def entry(common: Common, table: str) -> None:
 def table_entry(opened: Table, examined: Examined) -> dict[str, Any]:
     """Return what a fleet shows of one table."""
     from hudi_py.services.check.findings import Severity
-    from hudi_py.services.usage.facts import Holder
+    from hudi_py.services.usage.facts import WASTED, Holder
 
     health = examined.health
     usage = None if health is None else health.usage
@@ -90,8 +90,7 @@ def table_entry(opened: Table, examined: Examined) -> dict[str, Any]:
     problems = [each for each in examined.findings if each.severity is not Severity.INFO]
     sizes: dict[str, int] | None = None
     if usage is not None:
-        # What a clean frees, what none looks at, and orphans; not what the settings retain.
-        wasted = usage.of(Holder.REMOVABLE, Holder.UNEXAMINED, Holder.ORPHAN)
+        wasted = usage.of(*WASTED)
         sizes = {
             "total": usage.total.bytes,
             "live": usage.of(Holder.LIVE).bytes,

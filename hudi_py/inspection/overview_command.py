@@ -88,6 +88,7 @@ def _plain(value: Any, kind: str | None) -> Any:
 
     plain = plain_bound(value, kind)
     if isinstance(plain, bytes):
+        # JSON has no bytes.
         return base64.b64encode(plain).decode("ascii")
     # JSON has no NaN and no infinity.
     return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain

@@ -165,6 +165,7 @@ class CheckService:
         for folder, entries, is_partition in walk_folders(storage, details=True, threads=listing_threads(storage)):
             files = {entry.name: entry.size_bytes for entry in entries}
             if not is_partition:
+                # Without data files it may be anybody's folder.
                 if any(map(is_data_file, files)):
                     yield finding("partition-metafile-missing", join_path(folder, PARTITION_METAFILE))
                 else:
@@ -174,6 +175,7 @@ class CheckService:
             seen.add(folder)
             yield from judged(folder, files)
         known = expected.partitions | listed
+        # Partitions inside of others, which the walk passes by. A list, for `seen` grows meanwhile.
         for folder, inner in list(walk_within(storage, known, seen, details=True)):
             seen.add(folder)
             yield from judged(folder, {entry.name: entry.size_bytes for entry in inner})

@@ -63,6 +63,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Recovery
     archived = None  # reading the archive costs most of all, so only where something depends on it
     if strangers or any(time not in known for time in markers):
         archived, more = _archive(store.storage, table, seen.facts.archived)
+        # What the active timeline says counts: it is the later undoing.
         undone = {**more, **undone}
     ages = heartbeat_ages(store.storage, store.clock)
     rhythm = Rhythm.of(settings)

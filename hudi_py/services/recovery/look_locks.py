@@ -75,7 +75,7 @@ def _content(storage: Storage, path: str) -> bytes:
 
 def _owner(content: bytes) -> str:
     shown = " ".join(content.decode(errors="replace").split())[:_SHOWN_MAX]
-    return f"it says of its owner: {shown}" if shown else "the file does not name its owner"
+    return f"the file names its owner: {shown}" if shown else "the file does not name its owner"
 
 
 def _table_lock(storage: Storage, now_ms: int) -> Lock | None:

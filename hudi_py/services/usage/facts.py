@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import attrs
 
@@ -58,6 +58,8 @@ _MEANINGS = {
     Holder.METADATA_TABLE: "the metadata table",
     Holder.INTERNAL: "properties, markers, heartbeats, locks and notes",
 }
+WASTED: Final = (Holder.REMOVABLE, Holder.UNEXAMINED, Holder.ORPHAN)
+"""Holders of files that nothing needs. Retained ones are not among them: those are what the settings ask for."""
 _PENDING = frozenset({Reason.PENDING_COMPACTION, Reason.PENDING_CLUSTERING})
 
 

@@ -64,7 +64,7 @@ class UsageService:
                 yield from self._partition(folder, entries)
             else:
                 for entry in entries:
-                    yield _use(folder, None, entry, Holder.FOREIGN, "in a folder that is no partition")
+                    yield _use(folder, None, entry, Holder.FOREIGN, "in a folder that is not a partition")
         internal = walk_folders(self._storage, details=True, threads=threads, start=METADATA_FOLDER, to_the_bottom=True)
         for folder, entries, _ in internal:
             holder = self._internal(folder)
