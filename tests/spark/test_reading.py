@@ -77,6 +77,12 @@ def test_some_of_every_kind(elsewhere, tmp_path):
         assert_same(elsewhere, name, tmp_path / name, asked)
 
 
+def test_files_of_older_types_show_the_same_values(spark, tmp_path):
+    """Where Spark reads them itself, too: 0.1 of a float stays 0.1, numbers become Java's texts."""
+    path, _ = fixtures.unpack_combined("widen_cow-1.1.1", tmp_path)
+    assert texts(hudi_py.read(spark, path)._collect_as_arrow()) == texts(without_spark(hudi_py.open_table(path)))
+
+
 @pytest.mark.slow  # 250 reads
 def test_every_table(elsewhere, tmp_path):
     """Snapshots, ranges with deletes, change logs of all that real Hudi wrote."""

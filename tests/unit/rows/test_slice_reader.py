@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
 from hudi_py.formats.hfile_writer import HFileWriter
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block, join_data_block
 from hudi_py.formats.record_schema import format_record_schema
@@ -353,6 +353,21 @@ def test_keys_are_computed_where_rows_do_not_hold_them(base, blocks):
     file = base_file(storage, base, key="") if base else None
     logs = [log_file(storage, at + 1, data_block(rows)) for at, (rows, _) in enumerate(blocks)]
     assert read(storage, file, logs, keys=keys) == merged(base, [rows for rows, _ in blocks], EVENT)
+
+
+def test_updates_of_some_columns_without_their_rows_are_refused():
+    """They would be shown as rows that are null in the other columns; the slice with their rows is read where known."""
+    storage = MemoryStorage("/t")
+    base = base_file(storage, [row("a", 1, "v"), row("b", 1, "v")])
+    part = pa.schema([SCHEMA.field("id"), SCHEMA.field("ts")])
+    logs = (log_file(storage, 1, data_block([{"id": "a", "ts": 2}], part, IS_PARTIAL="true")),)
+    reading = log_reading(EVENT, lambda _: True, None, SCHEMA, "t")
+    alone = FileSlice("p", "g-0", BASE_TIME, None, logs)
+    with pytest.raises(RefusedError, match="updates of some columns of the row with key 'a'"):
+        list(read_slices(storage, [alone], SCHEMA, reading))
+    known = attrs.evolve(reading, whole={("p", "g-0"): attrs.evolve(alone, base_file=base)})
+    found = [each for batch in read_slices(storage, [alone], SCHEMA, known) for each in batch.to_pylist()]
+    assert sorted(found, key=lambda each: each["id"]) == [row("a", 2, "v"), row("b", 1, "v")]
 
 
 V6 = {"hoodie.table.version": "6", "hoodie.table.precombine.field": "ts"}
