@@ -38,6 +38,7 @@ CLEAN_SETTINGS = (
     {"hoodie_py.clean.verify": True},
     {"hoodie.clean.multiple.enabled": True},
 )
+GLOBAL_INDEXES = ("GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX")
 STEPS_MIN, STEPS_MAX = 6, 16
 ROWS_SHARE = 0.5
 
@@ -69,16 +70,21 @@ def _kind_with_rows(chance: random.Random) -> Kind:
     wanted = chance.choice(("cow_", "mor_", "mor_"))
     of_hudi = [name for name in fixtures if name.rpartition("/")[2].startswith(wanted)]
     fixture = chance.choice(of_hudi) if chance.random() < 0.35 else None
+    several, keeps = chance.random() < 0.25, chance.random() < 0.25
+    index = chance.choice(GLOBAL_INDEXES) if fixture is None and chance.random() < 0.25 else ""
     return Kind(
         version=chance.choice((6, 8, 9)),
         fixture=fixture,
-        metadata=chance.choice((None, True, True, False)),
-        lock=chance.random() < 0.5,
-        lazy=chance.random() < 0.25,
+        metadata=True if keeps or index == "RECORD_INDEX" else chance.choice((None, True, True, False)),
+        lock=several or chance.random() < 0.5,
+        lazy=several or chance.random() < 0.25,
         deltas=chance.random() < 0.6,
         rows=True,
-        buckets=fixture is None and chance.random() < 0.25,
+        buckets=fixture is None and not index and chance.random() < 0.25,
         statistics=chance.random() < 0.3,
+        indexes=keeps,
+        global_index=index,
+        several=several,
     )
 
 
@@ -164,7 +170,15 @@ def _step(chance: random.Random, kind: Kind) -> Step:
     if wrapped < 0.30 and kind.lock:
         first, second = chance.choice(_PAIRS)
         return ("meanwhile", {"n": _early(chance)}, _one(chance, (first,)), _one(chance, (second,)))
+    if wrapped < 0.45 and kind.several:
+        outer, inner = _one(chance, RIVALS), _without_key(_one(chance, RIVALS))
+        return ("meanwhile", {"n": _early(chance)}, _without_key(outer), inner)
     return _plain(chance)
+
+
+def _without_key(step: Step) -> Step:
+    """Which of two writes of one application at once counts, the order of their completion tells."""
+    return (step[0], {name: value for name, value in step[1].items() if name != "key"}, *step[2:])
 
 
 _PAIRS = tuple(
@@ -186,6 +200,7 @@ _PAIRS = tuple(
     )
     if not {"write", "restore", "rollback", "statement"} >= {*pair} and pair != ("restore", "restore")
 )
+RIVALS = ("write", "write", "write", "replace", "statement", "cluster", "compact", "plan_compaction", "clean")
 _WEIGHTS: Mapping[str, int] = {
     "write": 26,
     "replace": 5,
@@ -228,10 +243,15 @@ def _one(chance: random.Random, names: Sequence[str]) -> Step:
     if name in ("clean", "plan_clean"):
         return (name, {"options": chance.choice(CLEANS), "settings": chance.choice(CLEAN_SETTINGS)})
     arguments = {
-        "plan_clustering": lambda: {"seed": chance.randrange(1000)},
+        "plan_clustering": lambda: {"seed": chance.randrange(1000)} | _own(chance),
+        "cluster": lambda: _own(chance),
         "plan_compaction": lambda: {"seed": chance.randrange(1000)},
         "rollback": lambda: {"back": chance.choice((0, 0, 0, 0, 0, 1, 2))},
-        "savepoint": lambda: {"back": chance.choice((0, 0, 1, 2, 3)), "ttl": chance.choice((None, None, None, 2))},
+        "savepoint": lambda: {
+            "back": chance.choice((0, 0, 1, 2, 3)),
+            "ttl": chance.choice((None, None, None, 2)),
+            "name": chance.choice((None, None, "month-end", "before the move")),
+        },
         "release": lambda: {"back": chance.choice((0, 0, 1)), "archive_commit": chance.random() < 0.3},
         "restore": lambda: {"back": chance.choice((0, 0, 1))},
         "archive": lambda: {"keep": chance.choice((1, 2, 3, 4)), "beyond": chance.random() < 0.3},
@@ -239,6 +259,11 @@ def _one(chance: random.Random, names: Sequence[str]) -> Step:
         "clock": lambda: {"hours": chance.choice((1, 3, 30, 400, -1, -30))},
     }
     return (name, arguments[name]() if name in arguments else {})
+
+
+def _own(chance: random.Random) -> dict[str, int]:
+    """Clusterings that hudi_py plans, beside those as Apache Hudi plans them."""
+    return {"own": chance.randrange(4)} if chance.random() < 0.7 else {}
 
 
 def _write(chance: random.Random, operation: str) -> Step:

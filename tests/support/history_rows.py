@@ -8,7 +8,8 @@ copy-on-write tables; besides, conditions and ranges of time must agree with the
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -18,14 +19,21 @@ from hudi_py.errors import HudiError, RefusedError, UnsupportedTable
 from hudi_py.model.instant import Action, Instant
 from hudi_py.rows.precedence import merge_rules_of
 from hudi_py.table import Table
+from support import indexes
 from support.history_world import START, Kind, Rows, Violation, World, compare
-from support.history_writer import SCHEMA, Row
+from support.history_writer import SCHEMA, Row, pending_clusterings
 
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 2}
 STATISTICS = {
     "hoodie.metadata.index.column.stats.enable": True,
     "hoodie.metadata.index.partition.stats.enable": True,
 }
+INDEXES = {
+    "hoodie.metadata.record.index.enable": True,
+    "hoodie.metadata.record.index.min.filegroup.count": 2,
+    "hoodie.metadata.index.bloom.filter.enable": True,
+}
+SEVERAL = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
 APPLICATION = "player"
 REWRITING = (Action.COMPACTION, Action.LOG_COMPACTION)
 NEWEST = "9" * 20
@@ -46,6 +54,7 @@ class RowsWorld(World):
         self.is_ordered = False
         self._ended: dict[str, str] = {}
         self._key: int | None = None
+        self._effects: dict[str, Callable[[Rows], Rows]] = {}
 
     @classmethod
     def empty(cls, kind: Kind) -> World:
@@ -62,7 +71,7 @@ class RowsWorld(World):
         world, table = cls.with_files(kind, files)
         world.is_ordered = bool(merge_rules_of(table.config.properties).stored_fields)
         changeless = [*table.timeline.pending(*REWRITING)]
-        changeless += [each for each in table.timeline.pending() if table.contents.is_clustering(each)]
+        changeless += pending_clusterings(table)
         world.ask_rows(table, changeless)
         for rows in world.rows.values():
             world.next_ts = max(
@@ -73,13 +82,22 @@ class RowsWorld(World):
     # ------------------------------------------------------------------ looking
     def open(self, storage: Any = None, *, metadata: bool | str | None = "kind", **settings: Any) -> Table:
         """See `World`."""
-        statistics = STATISTICS if self.kind.statistics else {}
-        return super().open(storage, metadata=metadata, **statistics, **settings)
+        kept = {
+            **(STATISTICS if self.kind.statistics else {}),
+            **(INDEXES if self.kind.indexes else {}),
+            **(SEVERAL if self.kind.several else {}),
+        }
+        return super().open(storage, metadata=metadata, **{**kept, **settings})
 
     @property
     def write_settings(self) -> Mapping[str, Any]:
         """What a writer needs besides."""
-        return BUCKETS if self.kind.buckets else {}
+        if self.kind.buckets:
+            return BUCKETS
+        if not self.kind.global_index:
+            return {}
+        # By default rows stay in their old partition with this index, and with the others they move.
+        return {"hoodie.index.type": self.kind.global_index, "hoodie.record.index.update.partition.path": True}
 
     def rows_at(self, table: Table, **when: str) -> Rows:
         """See `World`."""
@@ -87,9 +105,16 @@ class RowsWorld(World):
 
     def arrow(self, rows: Iterable[Row]) -> pa.Table:
         """Rows of the model as data for a write."""
+        return pa.Table.from_pylist(self.projected(rows), schema=self._schema())
+
+    def projected(self, rows: Iterable[Row]) -> list[Row]:
+        """Rows with the columns that the table has now: a rollback may have taken some."""
+        names = self._schema().names
+        return [{name: row.get(name) for name in names} for row in rows]
+
+    def _schema(self) -> pa.Schema:
         text = self.open().schema_text()
-        schema = SCHEMA if text is None else pa.schema(f for f in self.open().schema if f.name[:8] != "_hoodie_")
-        return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
+        return SCHEMA if text is None else pa.schema(f for f in self.open().schema if f.name[:8] != "_hoodie_")
 
     def means(self, after: Callable[[Rows], Rows], key: int | None = None) -> None:
         """A write begins: *after* gives the rows after it; *key* is the version of its write key."""
@@ -101,21 +126,62 @@ class RowsWorld(World):
         """Version of the write key of the commits that count, -1 for none."""
         return max((self.keys[time] for time in self.chain if time in self.keys), default=-1)
 
+    @contextmanager
+    def others_turn(self) -> Iterator[None]:
+        """Another process writes while the one that has announced its rows is stopped."""
+        mine, self.intent, self._key = (self.intent, self._key), None, None
+        yield
+        self.settle()
+        self.intent, self._key = mine
+
+    def moved(self, row: Row, partition: str) -> Row:
+        """The row with the values of another partition."""
+        columns = self.open().config.partition_fields
+        return {**row, **{name: self.templates[partition][name] for name in columns}}
+
     # ------------------------------------------------------------------ the laws
     def settle(self) -> None:
         """See `World`."""
         known = set(self.rows)
         table = self.open()
-        for instant in (*table.timeline.pending(*REWRITING), *table.timeline.writes.completed()):
+        changeless = [*table.timeline.pending(*REWRITING), *pending_clusterings(table)]
+        for instant in (*changeless, *table.timeline.writes.completed()):
             if instant.requested_time not in known and (instant.is_pending or _is_rewriting(table, instant)):
                 self.rows[instant.requested_time] = {}
                 self.clusterings.add(instant.requested_time)
+        effect = self.intent
         super().settle()
+        for time in self.rows.keys() - known - self.clusterings:
+            if effect is not None:
+                self._effects[time] = effect
+                self._overtaken(time)
         if self._key is not None:
             self.keys |= dict.fromkeys(self.rows.keys() - known, self._key)
         timeline = self.open().timeline
         for instant in timeline.writes.completed():
             self._ended[instant.requested_time] = instant.completion_time or instant.requested_time
+
+    def _overtaken(self, time: str) -> None:
+        """
+        A write completed after one that began later: both count, as if one had run before the other.
+
+        Which of them came first, only the rows tell (`WRITE_SERIALIZABLE`); both orders are right.
+        """
+        later = [each for each in self.chain if each > time and each not in self.clusterings]
+        if not later:
+            return
+        rows, orders = self.rows[time], []
+        mine = self._effects[time]
+        for each in later:
+            rows = self._effects.get(each, mine)(rows)
+        orders = [rows, mine(self.rows[later[-1]])]
+        found = self.rows_at(self.open())
+        if found not in orders:
+            compare("two writers", orders[0], found, f"rows after {time}, which completed after {later}")
+        for each in later:
+            self.rows[each] = mine(self.rows[each])
+        self.rows[later[-1]] = found
+        self.counts["two writers: one overtook the other"] += 1
 
     def check(self, *, times: Iterable[str] | None = None) -> None:
         """See `World`."""
@@ -150,14 +216,45 @@ class RowsWorld(World):
         """What statistics skip holds no row that meets the condition."""
         if table.timeline.pending(Action.RESTORE) or not self.latest:
             return
+        if chance.random() < 0.5:
+            self._check_key(table, chance)
+            return
         bound = chance.choice(sorted(row["ts"] for row in self.latest.values()))
         found = _by_key(table.rows(where=("ts", ">=", bound), with_meta=True).to_arrow())
         expected = {key: row for key, row in self.latest.items() if row["ts"] >= bound}
         compare("condition", expected, found, f"rows with ts >= {bound}")
 
+    def _check_key(self, table: Table, chance: random.Random) -> None:
+        """What the indexes say of a key is where its rows are."""
+        wanted = chance.choice(sorted({key for _, key in self.rows_ever() if key is not None}))
+        expected = {key: row for key, row in self.latest.items() if key[1] == wanted}
+        if len(expected) > 1 and self.kind.indexes:
+            return  # a record index knows one row of each key; documented in docs/conditions.md
+        found = _by_key(table.rows(where=("id", "=", wanted), with_meta=True).to_arrow())
+        compare("key", expected, found, f"rows with id = {wanted}")
+        if self.kind.indexes and len({key for _, key in self.latest}) == len(self.latest) and not self.is_dirty:
+            try:
+                indexes.assert_true(self.storage)
+            except AssertionError as error:
+                raise Violation("indexes: differ from the rows", str(error)[:1500]) from error
+
+    def rows_ever(self) -> set[tuple[str, str]]:
+        """Keys of the latest rows and of those of a commit before, which may be deleted."""
+        return {key for rows in (self.latest, *self.rows.values()) for key in rows}
+
+    def _is_cut(self, time: str) -> bool:
+        """Whether the same writes lie before a commit by the times of their requests and of their completions."""
+        ended = {each: self._ended.get(each, "") for each in self.chain}
+        return {each for each in ended if each <= time} == {each for each in ended if ended[each] <= ended[time]}
+
+    def told_at(self, table: Table, time: str, rows: Rows) -> Rows:
+        """Of an archived time the columns of today are shown, which its rows may lack."""
+        return _told(rows, ()) if table.timeline.is_before_start(time) else rows
+
     def _check_range(self, table: Table, chance: random.Random) -> None:
         """What changed in a range, put into the rows of its begin, gives those of its end."""
         known = [each for each in self.chain if each not in self.clusterings | self.unknown and each in self._ended]
+        known = [each for each in known if not self.kind.several or self._is_cut(each)]
         if not known:
             return
         end = chance.choice(known)
@@ -175,21 +272,35 @@ class RowsWorld(World):
         lost = {  # against a greater ordering value from before the range; documented in docs/changes.md
             key for key, row in changed.items() if self.is_ordered and row["ts"] < after.get(key, {}).get("ts", 0)
         }
+        # Lost even against a row from before its deletion in between: the log files of the range do not have that row.
+        between = [self.rows[each] for each in known if (start or "") <= each < end]
+        revived = {key for key in lost if any(key not in rows for rows in between)}
+        after = {key: row for key, row in after.items() if key not in revived}
         before = {} if start is None else self.rows[start]
         before = {key: row for key, row in before.items() if key not in deleted and (with_deletes or key in after)}
         changed = {key: row for key, row in changed.items() if key not in lost}
         # A range shows the columns of today, which rows of an earlier time may lack.
-        expected, shown = _without_nulls(after), _without_nulls({**before, **changed})
+        # A snapshot takes partition columns of some key generators from the paths, as Hudi; a range the stored ones.
+        by_path = self.open().config.partition_fields if self.kind.fixture else ()
+        expected, shown = _told(after, by_path), _told({**before, **changed}, by_path)
         compare("range", expected, shown, f"rows of {times}, changes put into those of the begin")
 
 
-def _without_nulls(rows: Rows) -> Rows:
-    return {key: {name: value for name, value in row.items() if value is not None} for key, row in rows.items()}
+def _told(rows: Rows, passed_over: Collection[str]) -> Rows:
+    """Without nulls and some columns; the entries of a map have no order."""
+    return {
+        key: {
+            name: sorted(value) if isinstance(value, list) and all(isinstance(each, tuple) for each in value) else value
+            for name, value in row.items()
+            if value is not None and name not in passed_over
+        }
+        for key, row in rows.items()
+    }
 
 
 def _is_rewriting(table: Table, instant: Instant) -> bool:
     """Whether a commit changes no rows; the laws of the latest rows hold it to that."""
-    return table.contents.commit(instant).operation_type in ("COMPACT", "LOG_COMPACT")
+    return table.contents.commit(instant).operation_type in ("COMPACT", "LOG_COMPACT", "CLUSTER")
 
 
 def _slices(table: Table) -> dict[str, list[tuple[str, ...]]]:

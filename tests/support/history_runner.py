@@ -22,11 +22,13 @@ from hudi_py.mdt import blocks
 from hudi_py.runtime import ahead
 from hudi_py.runtime.ahead import Item
 from hudi_py.storage.memory import MemoryStorage
+from hudi_py.write_service import WriteService
 from support.fixtures import FOLDER
 from support.history_draw import ROWS_SHARE, STEPS_MAX, kinds, make_steps
 from support.history_rows import RowsWorld
 from support.history_steps import Step, perform
 from support.history_world import STEP, Kind, Violation, World
+from support.many_writers import AT_ONCE
 
 
 @attrs.frozen
@@ -91,6 +93,7 @@ def _no_chance(seed: int) -> Iterator[None]:
         mock.patch.object(os, "urandom", chance.randbytes),
         mock.patch.object(blocks, "decode_block", decode_block),
         mock.patch.object(ahead, "_Channel", _InTheCallersThread),
+        mock.patch.dict(WriteService.__init__.__kwdefaults__ or {}, delays=AT_ONCE),
     ):
         yield
 
@@ -228,17 +231,23 @@ def _shorter(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
 
 
 def _simpler(kind: Kind) -> Iterator[Kind]:
-    if kind.lock:
+    if kind.several:
+        yield attrs.evolve(kind, several=False)
+    if kind.global_index:
+        yield attrs.evolve(kind, global_index="")
+    if kind.indexes:
+        yield attrs.evolve(kind, indexes=False)
+    if kind.lock and not kind.several:
         yield attrs.evolve(kind, lock=False)
-    if kind.metadata is not False:
+    if kind.metadata is not False and not kind.indexes:
         yield attrs.evolve(kind, metadata=False)
-    if kind.lazy:
+    if kind.lazy and not kind.several:
         yield attrs.evolve(kind, lazy=False)
     if kind.statistics:
         yield attrs.evolve(kind, statistics=False)
     if kind.buckets:
         yield attrs.evolve(kind, buckets=False)
-    if kind.fixture is not None:
+    if kind.fixture is not None and not kind.indexes:
         yield attrs.evolve(kind, fixture=None)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from hudi_py.config.clustering import clustering_config_with
 from hudi_py.config.table import TableType
 from hudi_py.storage.base import Storage
 from hudi_py.table import Table
@@ -44,7 +45,7 @@ def write(world: RowsWorld, storage: Storage, args: Mapping[str, Any]) -> None:
             a write key; ``small_files``, ``services``, ``metadata`` as for other tables.
     """
     operation, chance = args["operation"], random.Random(args["seed"])
-    rows = some_rows(world, operation, chance)
+    rows = world.projected(some_rows(world, operation, chance))
     if not rows:
         return
     # In version 6 the latest row wins over a base file, and the larger ordering value over a row of a log file
@@ -52,13 +53,22 @@ def write(world: RowsWorld, storage: Storage, args: Mapping[str, Any]) -> None:
     is_told = world.is_ordered or world.open().config.table_type is TableType.COPY_ON_WRITE
     if args.get("stale") and operation == "UPSERT" and is_told:
         rows = [{**row, "ts": 1} for row in rows]
+    if world.kind.global_index and operation == "UPSERT":
+        rows = [
+            world.moved(row, chance.choice(sorted(world.templates))) if chance.random() < 0.3 else row for row in rows
+        ]
     given = {world.key(row): row for row in rows}
 
     def after(latest: Rows) -> Rows:
         if operation == "DELETE":
             return {key: row for key, row in latest.items() if key not in given}
-        older = {k for k, row in given.items() if world.is_ordered and k in latest and row["ts"] < latest[k]["ts"]}
-        return {**latest, **{key: row for key, row in given.items() if key not in older}}
+        stored = {each[1]: each for each in latest} if world.kind.global_index else {}
+        at = {key: stored.get(key[1], key) for key in given}  # a global index finds the row in any partition
+        older = {
+            k for k, row in given.items() if world.is_ordered and at[k] in latest and row["ts"] < latest[at[k]]["ts"]
+        }
+        kept = {key: row for key, row in latest.items() if key not in {at[k] for k in given if k not in older}}
+        return {**kept, **{key: row for key, row in given.items() if key not in older}}
 
     limits = {} if args.get("small_files", True) else {"hoodie.parquet.small.file.limit": 0}
     table = _opened(world, storage, args, **limits)
@@ -99,7 +109,7 @@ def statement(world: RowsWorld, storage: Storage, args: Mapping[str, Any]) -> No
 
 
 def _merge(world: RowsWorld, table: Table, chance: random.Random) -> None:
-    rows = some_rows(world, "UPSERT", chance)
+    rows = world.projected(some_rows(world, "UPSERT", chance))
     given = {world.key(row): row for row in rows}
     deletes, inserts = chance.random() < 0.3, chance.random() < 0.7
 
@@ -127,7 +137,7 @@ def replace(world: RowsWorld, storage: Storage, args: Mapping[str, Any]) -> None
     rows: list[Row] = []
     for partition in sorted(chosen):
         world.next_id += 1
-        rows.append({**world.templates[partition], "id": f"n{world.next_id:05d}", "ts": world.next_ts})
+        rows += world.projected([{**world.templates[partition], "id": f"n{world.next_id:05d}", "ts": world.next_ts}])
 
     def after(latest: Rows) -> Rows:
         kept = {key: row for key, row in latest.items() if key[0] not in chosen and kind != "INSERT_OVERWRITE_TABLE"}
@@ -148,6 +158,25 @@ def compact(world: RowsWorld, storage: Storage, *, schedule_only: bool) -> None:
             table.schedule_compaction()
         else:
             table.compact()
+
+
+def cluster(world: RowsWorld, storage: Storage, args: Mapping[str, Any], *, schedule_only: bool) -> None:
+    """Plan a clustering, or carry out what is pending and plan one; *args*: ``own``, the way to sort."""
+    table = _opened(world, storage, args)
+    options = _SORTED[args["own"] % len(_SORTED)]
+    if schedule_only:
+        config = clustering_config_with(table.settings, partitions=(), **options)
+        table.services.clustering(config).schedule()
+    else:
+        table.cluster(**options)
+
+
+_SORTED: Final[tuple[dict[str, Any], ...]] = (
+    {"sort_by": (), "layout": None},
+    {"sort_by": ("ts",), "layout": "linear"},
+    {"sort_by": ("ts", "id"), "layout": "z-order"},
+    {"sort_by": ("id", "ts"), "layout": "hilbert"},
+)
 
 
 def _opened(world: RowsWorld, storage: Storage, args: Mapping[str, Any], **settings: Any) -> Table:

@@ -26,6 +26,7 @@ from hudi_py.errors import (
     WriteError,
 )
 from hudi_py.model.instant import Action, State
+from hudi_py.services.savepoint.service import SavepointWords
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import Paths
 from hudi_py.table import Table
@@ -113,6 +114,9 @@ def _statement(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
 
 
 def _plan_clustering(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    if isinstance(world, RowsWorld) and "own" in args:
+        history_statements.cluster(world, storage, args, schedule_only=True)
+        return
     table = world.open(storage)
     if not _is_of_base_files(world, table):
         return
@@ -133,6 +137,9 @@ def _plan_clustering(world: World, storage: Storage, args: Mapping[str, Any]) ->
 
 
 def _cluster(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    if isinstance(world, RowsWorld) and "own" in args:
+        history_statements.cluster(world, storage, args, schedule_only=False)
+        return
     table = world.open(storage)
     if not _is_of_base_files(world, table):
         return
@@ -205,15 +212,17 @@ def _savepoint(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     if not commits:
         return
     time = commits[-1 - args["back"] % len(commits)].requested_time
-    ttl = args.get("ttl")
+    ttl, name = args.get("ttl"), args.get("name")
     held = world.savepoints.get(time)
     end = None if ttl is None else world.clock.now() + timedelta(hours=ttl)
     try:
-        table.create_savepoint(time, ttl=None if ttl is None else f"{ttl}h")
+        words: SavepointWords = {} if name is None else {"name": name}
+        table.create_savepoint(time, ttl=None if ttl is None else f"{ttl}h", **words)
     finally:
         there = world.open().timeline.find(time, Action.SAVEPOINT)
         if there is not None and there.is_completed and time not in world.savepoints:
             world.savepoints[time] = end if held is None else held
+            world.names |= {} if name is None else {time: name}
             if world.is_mor or world.is_known(time):
                 world.saved[time] = {} if world.is_mor else world.expected_at(time)
             else:  # of a table of Apache Hudi, which could not be asked for that time as we began
@@ -228,11 +237,12 @@ def _release(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
         return
     time = times[-1 - args["back"] % len(times)]
     try:
-        world.open(storage).delete_savepoint(time, archive_commit=args.get("archive_commit", False))
+        name = world.names.get(time, time)
+        world.open(storage).delete_savepoint(name, archive_commit=args.get("archive_commit", False))
     finally:
         there = world.open().timeline.find(time, Action.SAVEPOINT)
         if there is None or not there.is_completed:
-            world.savepoints.pop(time, None)
+            world.forget_savepoint(time)
 
 
 def _restore(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
@@ -243,7 +253,7 @@ def _restore(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     time = times[-1 - args["back"] % len(times)]
     plan = table.services.restore().plan(time)
     world.condemned.update(each.requested_time for each in plan.instants_to_rollback)
-    table.restore(time)
+    table.restore(world.names.get(time, time))
     world.settle()
     if world.chain and world.chain[-1] != time:
         raise AssertionError(f"restore to {time} left {world.chain[-1]} as the newest commit")
@@ -370,7 +380,8 @@ def _meanwhile(world: World, args: Mapping[str, Any], first: Step, second: Step)
         world.told.append("    meanwhile:")
         world.settle()  # the first may have completed already
         try:
-            perform(world, second)
+            with world.others_turn():
+                perform(world, second)
         finally:
             world.settle()
 

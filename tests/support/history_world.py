@@ -8,7 +8,8 @@ tells; that a commit appears or goes although nobody asked for it is a violation
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,9 @@ class Kind:
         rows: Whether the table is written and read as users do it, log files included; see `history_rows`.
         buckets: Whether a new table has a bucket index (of 2 buckets); with *rows*.
         statistics: Whether the metadata table keeps statistics; with *rows*.
+        indexes: Whether the metadata table keeps a record index and Bloom filters; with *rows*.
+        global_index: ``hoodie.index.type`` by which writes look keys up in all partitions; with *rows*, new tables.
+        several: Whether several writers are allowed, which are told apart by `txn.conflict`; with *rows* and *lock*.
     """
 
     version: int = 9
@@ -94,6 +98,9 @@ class Kind:
     rows: bool = False
     buckets: bool = False
     statistics: bool = False
+    indexes: bool = False
+    global_index: str = ""
+    several: bool = False
 
 
 class World:
@@ -108,6 +115,7 @@ class World:
         condemned: Commits that somebody asked to roll back, and was not refused.
         savepoints: Requested times with the end of life of each, None for ever.
         saved: Rows of each savepoint.
+        names: Of savepoints that have one, by requested time.
         saved_files: Of a merge-on-read table, the files that were needed when the savepoint was made.
         is_dirty: A process died or two worked at once, and nothing has recovered the table since.
         counts: What was asked and how it was answered.
@@ -125,6 +133,7 @@ class World:
         self.unknown: set[str] = set()
         self.savepoints: dict[str, datetime | None] = {}
         self.saved: dict[str, Rows] = {}
+        self.names: dict[str, str] = {}
         self.saved_files: dict[str, set[str]] = {}
         self.is_dirty = False
         self.told: list[str] = []
@@ -284,6 +293,16 @@ class World:
         decisive = self.decisive(time)
         return decisive not in self.unknown and (decisive is not None or self.kind.fixture is None)
 
+    def forget_savepoint(self, time: str) -> datetime | None:
+        """It is deleted; gives the end of its life."""
+        self.names.pop(time, None)
+        return self.savepoints.pop(time, None)
+
+    @contextmanager
+    def others_turn(self) -> Iterator[None]:
+        """Another process takes a step while the one that was at work is stopped."""
+        yield
+
     def announce_files(self, time: str) -> None:
         """A write to a merge-on-read table begins."""
         self.settle()
@@ -354,7 +373,7 @@ class World:
                     raise Violation(f"savepoint: files {what}", f"{instant}: {sorted(paths)[:3]}")
         gone = set(self.savepoints) - {i.requested_time for i in table.timeline.completed(Action.SAVEPOINT)}
         for time in gone:
-            end = self.savepoints.pop(time)
+            end = self.forget_savepoint(time)
             if end is None or self.clock.now() < end:
                 raise Violation("savepoint: gone", f"savepoint {time} is gone, and nobody asked for that")
 
@@ -384,10 +403,10 @@ class World:
             if time not in there:
                 if end is None or self.clock.now() < end:
                     raise Violation("savepoint: gone", f"savepoint {time} is gone, and nobody asked for that")
-                del self.savepoints[time]
+                self.forget_savepoint(time)
                 continue
             try:
-                found = self.rows_at(table, savepoint=time)
+                found = self.rows_at(table, savepoint=self.names.get(time, time))
             except HudiError as error:
                 raise Violation("savepoint: cannot be read", f"savepoint {time} cannot be read: {error}") from error
             compare("savepoint", self.saved[time], found, f"savepoint {time}")
@@ -404,7 +423,12 @@ class World:
         self.counts["as of: answered"] += 1
         if not self.is_known(time):
             return
-        compare("as of", self.expected_at(time), found, f"rows as of {time}")
+        expected, shown = (self.told_at(table, time, rows) for rows in (self.expected_at(time), found))
+        compare("as of", expected, shown, f"rows as of {time}")
+
+    def told_at(self, table: Table, time: str, rows: Rows) -> Rows:
+        """What is compared of the rows as of a time."""
+        return rows
 
     def _check_findings(self, table: Table) -> None:
         allowed = AFTER_A_CRASH if self.is_dirty else frozenset({"instant-stale"} if table.timeline.pending() else ())
