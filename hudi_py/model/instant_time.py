@@ -131,7 +131,7 @@ def resolve_time(time: str | datetime, *, now: datetime, zone: tzinfo) -> str:
         zone: Time zone of the table.
 
     Raises:
-        ConfigError: *time* has none of these forms, or is digits that are no date (30 February).
+        ConfigError: *time* has none of these forms, or consists of digits that are not a date (30 February).
     """
     if isinstance(time, datetime):
         return resolve_time(time.isoformat(), now=now, zone=zone)
@@ -162,5 +162,5 @@ def _checked(digits: str) -> str:
     except ValueError:
         pass
     raise ConfigError(
-        f"{digits!r} is no date; an instant is yyyyMMddHHmmss, with or without milliseconds (20261121063000000)"
+        f"{digits!r} is not a date; an instant is yyyyMMddHHmmss, with or without milliseconds (20261121063000000)"
     )

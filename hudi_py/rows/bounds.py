@@ -114,7 +114,7 @@ def bounds_of_chunk(chunk: pq.ColumnChunkMetaData, stored: pa.DataType, arrow: p
         ValueError,
         OverflowError,
         pa.ArrowException,
-    ):  # dates outside of the years 1 to 9999, text that is no number or date
+    ):  # dates outside of the years 1 to 9999, text that is not a number or date
         return Bounds(has_nulls=has_nulls)
     if low == high == "":  # to some releases of pyarrow a maximum that was left out for its length is an empty text
         return Bounds(has_nulls=has_nulls)

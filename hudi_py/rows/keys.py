@@ -150,7 +150,7 @@ class KeyGenerator:
         return result
 
     def _time_segments(self, batch: pa.RecordBatch, name: str) -> Array:
-        """Return formatted times; a pattern may make several folders of one, so a slash is no mistake."""
+        """Return formatted times; a pattern may make several folders of one, so a slash is allowed."""
         encoded: Any = self.times[name].texts(_column(batch, name), name).dictionary_encode()
         segments = [self.time_segment(name, text) for text in encoded.dictionary.to_pylist()]
         result: Array = pa.array(segments, pa.string()).take(encoded.indices)

@@ -76,7 +76,6 @@ class Changes(Snapshot):
 
     def _time_partitions(self) -> TimePartitions | None:
         """As in `Snapshot`, but incremental reads of Hudi 0.15 show the stored values."""
-        # 2:
         found = super()._time_partitions()
         return None if found is None or found.is_path_shown else found
 

@@ -78,7 +78,7 @@ def _frames(
     if condition is not None:
         try:
             rows = narrowed(columns, condition)
-        except HudiError as error:  # a condition that makes sense to polars alone, or on what is shown otherwise
+        except HudiError as error:  # a condition that only polars understands, or on values that are shown differently
             log.info("read.condition.unused", condition=str(condition), reason=str(error))
     for batch in rows:
         frame = polars.from_arrow(batch)

@@ -181,7 +181,7 @@ def refuse_pending_writes(timeline: Timeline, window: Window, clusterings: froze
     Raises:
         RefusedError: A pending write lies in the range.
     """
-    # A pending write behind the last completed one is no risk: a range with an open end reads only up to that one.
+    # A pending write behind the last completed one is harmless: a range with an open end reads only up to that one.
     last = max((each.requested_time for each in timeline.commits.completed()), default="")
     until = last if window.until is None else window.until
     for pending in timeline.commits.pending():

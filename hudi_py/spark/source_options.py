@@ -41,7 +41,7 @@ class SourceOptions:
 def source_options(options: Mapping[str, str]) -> SourceOptions:
     """
     Args:
-        options: Names, in whatever case, to texts.
+        options: Names, in upper or lower case, to texts.
 
     Raises:
         ConfigError: There is no location, or an option is unknown or invalid.

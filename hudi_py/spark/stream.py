@@ -77,7 +77,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         return {_TIME: self._looked_at().resolve_time(start)}
 
     def latestOffset(self) -> dict[str, str]:  # noqa: N802
-        """The end of what can be read for good."""
+        """The latest end to which no more commits can be added."""
         return {_TIME: self._looked_at().changed_until() or ""}
 
     def partitions(self, start: Mapping[str, str], end: Mapping[str, str]) -> list[Any]:
@@ -85,7 +85,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         The tasks of one micro-batch.
 
         Raises:
-            RefusedError: A clean deleted what the range needs, or the table went back behind what was read.
+            RefusedError: A clean deleted what the range needs, or commits that were read have been undone.
             ConfigError: A column has another type now.
         """
         after, until = start[_TIME], end[_TIME]
@@ -93,8 +93,8 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         if until < after:
             raise RefusedError(
                 f"{self._asked.location}: this query has read until {after}, and what was committed after {until} was "
-                f"rolled back or restored away, or a write before {after} is under way; wait for that write, or start "
-                "with a new checkpoint"
+                f"undone by a rollback or restore, or a write before {after} is under way; wait for that write, or "
+                "start with a new checkpoint"
             )
         if until == after:
             return []
@@ -110,7 +110,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         return batches_of(read, pieces)
 
     def commit(self, end: Mapping[str, str]) -> None:
-        """Nothing is to do: what was read stays until a clean deletes it."""
+        """Does nothing: the files that were read stay until a clean deletes them."""
 
     def stop(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no resources are open."""

@@ -168,7 +168,6 @@ class TaskFiles:
         # Marker, then fence: whoever closes the write puts up the fence before it reads the markers, so either it sees
         # this marker or the task sees the fence.
         create_marker(self._job.storage, self._job.instant_time, marker)
-        # 2:
         self.withdraw_if_fenced()
         self._paths.append(marker.path)
 

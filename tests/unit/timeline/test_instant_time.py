@@ -69,7 +69,7 @@ def test_a_moment_means_what_its_text_means(zone):
 )
 def test_digits_that_are_no_date_are_refused(text):
     """Who asks for 30 February means another day; 18 digits are a slip of the finger."""
-    with pytest.raises(ConfigError, match=f"'{text}.*is no date"):
+    with pytest.raises(ConfigError, match=f"'{text}.*is not a date"):
         resolve_time(text, now=NOW, zone=timezone.utc)
 
 
@@ -81,7 +81,7 @@ def test_an_instant_that_is_no_date_is_found_by_its_time(layout):
     for time in (*odd, at(1), at(2), at(3)):
         builder.commit(time, {"eu": ["a"]})
     assert [builder.table().resolve_time(each) for each in odd] == list(odd)
-    with pytest.raises(ConfigError, match="is no date"):
+    with pytest.raises(ConfigError, match="is not a date"):
         builder.table().resolve_time("20260231000000000")
     builder.table().archive(keep_min_commits=1, keep_max_commits=2)
     assert builder.table().timeline.find(odd[0]) is None
