@@ -168,6 +168,7 @@ def _archival(health: Health) -> Iterator[Finding]:
 def _clocks(health: Health) -> Iterator[Finding]:
     try:
         limit = format_instant_time((health.now + AHEAD_MAX).astimezone(health.zone))
+    # The limit lies beyond the calendar, so no time is ahead of it.
     except OverflowError:
         return
     # Either time: the completion time comes from a clock, too.

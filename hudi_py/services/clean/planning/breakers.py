@@ -58,6 +58,7 @@ class Census:
                 live[file_id] = True
                 continue
             condemned += count
+            # A replaced group may lose all of its slices, so it does not count as bare.
             if verdict.reason is Reason.REPLACED:
                 self.replaced_count += count
             elif file_id not in live:

@@ -374,8 +374,8 @@ def assemble(
         last_completed_commit=last_completed_commit,
         files=files,
         partitions_to_delete=tuple(sorted(delete)),
-        # The next clean compares these with the savepoints of its time, and looks everywhere if one is gone (rule
-        #
+        # The next clean compares these with the savepoints of its time, and looks everywhere if one was
+        # deleted (rule A-33).
         extra_metadata={SAVEPOINTED_TIMES: ",".join(sorted(savepoints))} if savepoints else {},
         needs_cleaning=needs_cleaning,
         scope=scope,

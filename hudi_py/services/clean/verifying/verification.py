@@ -45,6 +45,7 @@ def load_roots(
     for instant in timeline.completed(Action.SAVEPOINT):
         for path, names in contents.savepoint(instant).files.items():
             savepointed[path] = savepointed.get(path, frozenset()) | frozenset(names)
+    # What a pending clustering reads is kept as firmly as what a savepoint names.
     for path, name in load_clustered_files(timeline, contents):
         savepointed[path] = savepointed.get(path, frozenset()) | {name}
     compactions = {
@@ -142,12 +143,14 @@ def compare(
         names = frozenset(entry.name for entry in entries)
         planned = frozenset(file.path.rpartition("/")[2] for file in plan.files.get(path, ()))
         unreached = garbage(roots, path, names | going.get(path, frozenset()))
+        # Only files that exist: to plan a file that was deleted meanwhile costs nothing.
         reached += [join_path(path, name) for name in sorted((planned & names) - unreached)]
         if not plan.is_partial:  # a partial plan leaves garbage on purpose
             # A file that the metadata table does not list is in no plan, and that is no mistake of the planner.
             listed = names if seen.listing.is_fresh else _listed(seen.listing, path)
             missed += [join_path(path, name) for name in sorted((unreached & listed) - planned)]
         if path in plan.partitions_to_delete:
+            # The partition is deleted with all that is in its folder, planned or not.
             left = sorted(name for name in names - planned if not name.startswith(PARTITION_METAFILE))
             reached += [join_path(path, name) for name in left]
     # Planned in partitions that no walk has found: nothing can be said for deleting those.
