@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from hudi_py.config.table import TableType
@@ -19,6 +19,8 @@ from hudi_py.versions.layout import Layout
 COMMITS: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING})
 COMMITS_AND_COMPACTION: Final = COMMITS | {Action.COMPACTION}
 WRITES: Final = COMMITS_AND_COMPACTION | {Action.LOG_COMPACTION}
+_KEPT: Final = 8
+"""Timelines that are kept: those of a table and of its metadata table, before and after a step."""
 _COW_TABLE: Final = frozenset({Action.COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING})
 
 
@@ -192,9 +194,15 @@ def build_timeline(names: Iterable[str], layout: Layout) -> Timeline:
     Build a timeline from the names in a timeline folder; names that are not instants are ignored.
 
     Several completed files of one layout-2 instant (two executors of one clean, rule A-75) count as one, the newest.
-    Only the highest state of each instant becomes a value: this runs at every load, over every file.
+    Only the highest state of each instant becomes a value: this runs at every load, over every file. The same names
+    give the same value again: a small write lists the folders of a table and of its metadata table thirty times, mostly
+    with nothing new in them, and a timeline knows what it was asked before.
     """
-    names = tuple(names)
+    return _built(tuple(names), layout)
+
+
+@lru_cache(maxsize=_KEPT)
+def _built(names: tuple[str, ...], layout: Layout) -> Timeline:
     highest: dict[str, tuple[State, str, Action, str]] = {}
     kinds = layout.sort_kinds
     for name in names:

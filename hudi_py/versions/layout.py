@@ -47,7 +47,7 @@ def _extensions(*, clustering: bool) -> dict[str, tuple[Action, State]]:
     return table
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)  # there is one value of each, which is so a key of what is kept
 class Layout:
     """A timeline layout: which instant a file name means, and which file name an instant has."""
 

@@ -10,8 +10,9 @@ from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
-from hudi_py.timeline.timeline import Timeline
+from hudi_py.timeline.timeline import Timeline, build_timeline
 from hudi_py.versions.format import LogNaming
+from hudi_py.versions.served import FORMATS
 from support.laws import examples
 from support.tables import TableBuilder, at, done
 
@@ -169,3 +170,12 @@ def test_any_file_name_is_parsed_or_passed_over(name):
     view = context(visible=[at(1)], completed=[at(1)], first=at(1), last=at(1))
     partition = build_partition(view, "p", [(name, 1)])
     assert len(partition.other_names) + len(partition.groups) == 1
+
+
+def test_the_same_names_give_the_same_value_in_each_layout():
+    """A listing without news costs no second reading of its names; another layout reads them in another way."""
+    one, two = (FORMATS[version].layout for version in (6, 9))
+    names = [f"{at(1)}.commit", f"{at(1)}_{at(2)}.commit"]
+    assert build_timeline(iter(names), two) is build_timeline(list(names), two)
+    assert build_timeline(names, one) is not build_timeline(names, two)
+    assert build_timeline(names[:1], two) is not build_timeline(names, two)
