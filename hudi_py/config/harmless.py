@@ -27,7 +27,7 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.compact.* hoodie.compaction.* hoodie.log.compaction.* hoodie.memory.*
         hoodie.datasource.compaction.async.enable hoodie.datasource.write.streaming.disable.compaction
         hoodie.optimized.log.blocks.scan.enable""",
-    "log blocks have the maximum size that Apache Hudi has by default": "hoodie.logfile.*",
+    "log blocks are smaller than the maximum that Apache Hudi has by default": "hoodie.logfile.*",
     "readers find the rows of log files by their keys; positions are never written": """
         hoodie.write.record.positions hoodie.merge.use.record.positions""",
     "it concerns how Apache Hudi reads and merges log files, not what is in them": """

@@ -10,6 +10,7 @@ Source: rules/data-files 9.1, 9.2; Hudi 0.15.0, 1.0.2, 1.1.1 ``HoodieAppendHandl
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -29,7 +30,8 @@ from hudi_py.rows.column_ranges import ranges_of_rows
 from hudi_py.rows.merge import RowChanges
 from hudi_py.rows.written import NO_KEYS, FileTarget, KeyChanges, WrittenFile, sequence_numbers
 
-_BLOCK_BYTES_MAX: Final = 256 * 1024 * 1024  # ``hoodie.logfile.data.block.max.size``
+_PIECE_BYTES_MAX: Final = 8 * 1024 * 1024
+"""Rows of one data block, in bytes of Arrow: encoding takes ten times that. Hudi's blocks have up to 256 MiB."""
 _KINDS: Final = (
     (pa.types.is_boolean, "boolean"),
     (pa.types.is_int32, "int"),
@@ -135,19 +137,19 @@ def encode_log_file(
     schema_text = with_meta_fields(avro_schema)
     header = {int(HeaderKey.INSTANT_TIME): target.instant_time, int(HeaderKey.SCHEMA): schema_text}
     deletes = changes.deletes
-    blocks = []
+    out = io.BytesIO()
     # Rows before deletes: within one file no key is in both, and Hudi writes them in this order.
-    for piece in _pieces(_stored_rows(changes, target, first_row_index)):
+    for piece in _stored_rows(changes, target, first_row_index):
         if options.in_parquet:
-            content = _parquet(piece, schema_text, options.parquet)
-            blocks.append(LogBlock(BlockType.PARQUET_DATA, header, content))
+            block = LogBlock(BlockType.PARQUET_DATA, header, _parquet(piece, schema_text, options.parquet))
         else:
-            blocks.append(LogBlock(BlockType.AVRO_DATA, header, encode_data_block(piece, schema_text)))
+            block = LogBlock(BlockType.AVRO_DATA, header, encode_data_block(piece, schema_text))
+        out.write(encode_log_block(block))
     if deletes is not None:
         gone = changes.rows.filter(deletes)
         content = encode_delete_block(_deleted(gone, changes.keys.filter(deletes), target, options.ordering_fields))
-        blocks.append(LogBlock(BlockType.DELETE, header, content))
-    return b"".join(map(encode_log_block, blocks))
+        out.write(encode_log_block(LogBlock(BlockType.DELETE, header, content)))
+    return out.getvalue()
 
 
 def written_log(
@@ -172,6 +174,8 @@ def written_log(
     deleted = 0 if changes.deletes is None else int(compute.sum(changes.deletes).as_py() or 0)
     written = len(changes.keys) - deleted
     earlier = tuple(log.name for log in file_slice.logs) if target.tells_slice else ()
+    # Of a file without rows, too, the columns have to be told.
+    nothing = _with_meta(changes.rows.slice(0, 0), changes.keys.slice(0, 0), target, first_row_index)
     stat = WriteStat(
         file_id=file_slice.file_id,
         path=target.path,
@@ -190,7 +194,9 @@ def written_log(
     )
     return WrittenFile(
         stat,
-        ranges=ranges_of_rows([_stored_rows(changes, target, first_row_index)], options.ranged)
+        ranges=ranges_of_rows(
+            itertools.chain([nothing], _stored_rows(changes, target, first_row_index)), options.ranged
+        )
         if options.ranged
         else (),
         keys=_key_changes(changes) if options.tracks_keys else None,
@@ -203,13 +209,14 @@ def _key_changes(changes: RowChanges) -> KeyChanges:
     return KeyChanges(changes.keys.filter(compute.invert(changes.deletes)), changes.keys.filter(changes.deletes))
 
 
-def _stored_rows(changes: RowChanges, target: LogTarget, first_row_index: int) -> pa.RecordBatch:
-    """The rows of the data blocks; deletes stand in a block of their own."""
+def _stored_rows(changes: RowChanges, target: LogTarget, first_row_index: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of each data block; deletes stand in a block of their own."""
     rows, keys = changes.rows, changes.keys
     if changes.deletes is not None:
         kept = compute.invert(changes.deletes)
         rows, keys = rows.filter(kept), keys.filter(kept)
-    return _with_meta(rows, keys, target, first_row_index)
+    for start, count in _pieces(rows):
+        yield _with_meta(rows.slice(start, count), keys.slice(start, count), target, first_row_index + start)
 
 
 def _with_meta(rows: pa.RecordBatch, keys: Array, target: LogTarget, first_row_index: int) -> pa.RecordBatch:
@@ -230,11 +237,11 @@ def _with_meta(rows: pa.RecordBatch, keys: Array, target: LogTarget, first_row_i
     return pa.RecordBatch.from_arrays([*columns, *rows.columns], schema=pa.schema([*meta_fields(), *rows.schema]))
 
 
-def _pieces(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cut rows so that a block has about its maximum size."""
-    count = max(rows.num_rows // max(rows.nbytes // _BLOCK_BYTES_MAX, 1), 1)
-    for start in range(0, rows.num_rows, count):
-        yield rows.slice(start, count)
+def _pieces(rows: pa.RecordBatch) -> Iterator[tuple[int, int]]:
+    """Yield start and number of rows of each data block."""
+    step = max(rows.num_rows // max(rows.nbytes // _PIECE_BYTES_MAX, 1), 1)
+    for start in range(0, rows.num_rows, step):
+        yield start, min(step, rows.num_rows - start)
 
 
 def _parquet(rows: pa.RecordBatch, schema_text: str, options: BaseFileOptions) -> bytes:

@@ -204,3 +204,19 @@ def test_log_compaction_is_refused_by_name():
     name = "hoodie.log.compaction.inline"
     with pytest.raises(ConfigError, match=f"{name}=true is refused.*not compacted"):
         WriteService(create(9), Settings({name: "true"}), FixedClock(writes.START + timedelta(1)), LocalEngine)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_many_changes_of_a_file_group_are_several_blocks_of_one_file(version, monkeypatch):
+    """In little memory; every row once, with a sequence number of its own."""
+    storage = writes.create_table(version, **{"hoodie.table.type": "MERGE_ON_READ"})
+    old = [{"id": f"k{number}", "region": "eu", "ts": 1} for number in range(50)]
+    writes.upsert(storage, old)
+    monkeypatch.setattr("hudi_py.rows.log_file._PIECE_BYTES_MAX", 100)
+    new = [{**row, "ts": 2} for row in old[10:]]
+    writes.upsert(storage, new)
+    (path,) = (path for path in storage.files() if ".log." in path and not path.startswith(".hoodie/"))
+    assert len(list(iterate_log_blocks(storage.read(path), path))) > 2
+    assert writes.merged_rows_of(storage) == sorted(old[:10] + new, key=lambda row: row["id"])
+    stored = writes.open_table(storage).rows(with_meta=True).to_arrow()
+    assert len(stored.column("_hoodie_commit_seqno").unique()) == len(old)
