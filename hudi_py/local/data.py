@@ -23,6 +23,8 @@ _WIDER: Final[Mapping[pa.DataType, pa.DataType]] = {
     pa.uint16(): pa.int32(),
     pa.uint32(): pa.int64(),
     pa.float16(): pa.float32(),
+    pa.string_view(): pa.string(),  # Arrow sorts and takes no views yet
+    pa.binary_view(): pa.binary(),
 }
 _FORMS: Final = (
     "an Arrow table, batch or stream (pyarrow, polars, DuckDB, anything with __arrow_c_stream__), a pandas DataFrame, "

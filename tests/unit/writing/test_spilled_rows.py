@@ -169,3 +169,14 @@ def test_parquet_files_are_read_batch_by_batch(tmp_path):
         assert (
             streamed.schema == held.schema == pa.schema([("id", pa.string()), ("n", pa.int32()), ("x", pa.float64())])
         )
+
+
+@pytest.mark.parametrize("text", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+def test_texts_of_every_arrow_type_can_be_spilled(text):
+    """As polars and DuckDB hand them over."""
+    storage = writes.create_table(9)
+    listed = [{"id": f"k{number}", "region": "eu", "ts": 1} for number in range(40)]
+    given = pa.Table.from_pylist(listed, schema=writes.SCHEMA)
+    stream = given.set_column(0, "id", given.column("id").cast(text)).to_batches(10)
+    writes.open_table(storage, **TINY).upsert(iter(stream))
+    assert writes.merged_rows_of(storage) == sorted(listed, key=lambda row: row["id"])
