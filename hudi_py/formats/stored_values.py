@@ -19,8 +19,10 @@ import pyarrow as pa
 from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.conform import cast_exactly, conform_batch
 
+# Java writes smaller and greater numbers with an exponent.
 _PLAIN_MIN: Final = 1e-3
-_PLAIN_MAX: Final = 1e7  # Java writes smaller and greater numbers with an exponent
+_PLAIN_MAX: Final = 1e7
+_SUBNORMAL: Final = 1e-37  # floats below it, and doubles below 1e-307, have fewer digits
 _NAMES: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
@@ -70,6 +72,10 @@ def java_text(value: np.floating[Any] | float) -> str:
     text = repr(float(value)) if not isinstance(value, np.float32) else str(value)
     if not math.isfinite(value):
         return _NAMES[text.lower()]
+    if 0 < abs(float(value)) < _SUBNORMAL:
+        # Java writes at least two digits, and so the nearest two even where one would do: 4.9E-324.
+        nearest = f"{value:.1e}"
+        text = nearest if len(text.lstrip("-").partition("e")[0]) == 1 else text
     mantissa, _, exponent = text.partition("e")
     sign, mantissa = ("-", mantissa[1:]) if mantissa.startswith("-") else ("", mantissa)
     whole, _, fraction = mantissa.partition(".")

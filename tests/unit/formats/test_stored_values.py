@@ -60,6 +60,8 @@ def test_integers_become_floats(values):
         (123456789.125, "1.23456789125E8"),
         (-0.0, "-0.0"),
         (0.1, "0.1"),
+        (5e-324, "4.9E-324"),
+        (2e-60, "2.0E-60"),
         (float("nan"), "NaN"),
         (float("-inf"), "-Infinity"),
     ],
@@ -74,12 +76,13 @@ def test_the_text_of_a_double_means_the_same_number(value):
     """And it has as few digits as Python's."""
     text = java_text(value)
     assert value == float(text)
-    assert Decimal(text).normalize() == Decimal(repr(value)).normalize()
+    if abs(value) > 1e-300:  # of smaller ones Java writes two digits even if one is enough
+        assert Decimal(text).normalize() == Decimal(repr(value)).normalize()
 
 
 def test_floats_have_the_text_of_floats():
     """0.1 as a float is not 0.10000000149011612."""
-    assert ["0.1", "1.6777216E7"] == converted([0.1, 16777216.0], pa.float32(), pa.string())
+    assert ["0.1", "1.6777216E7", "1.4E-45"] == converted([0.1, 16777216.0, 1e-45], pa.float32(), pa.string())
 
 
 def test_nested_values_are_converted_alike():
