@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clustering.plan import PlannedClustering, PlannedGroup
     from hudi_py.services.explain.explain import Awaited, Need
     from hudi_py.services.explain.files import Explanation, FileExplanation
+    from hudi_py.services.maintenance.service import Chore, ChoreReport, ChoreResult, MaintenanceReport
     from hudi_py.services.orphans.facts import OrphanAction, OrphanFate, OrphanFile, OrphanReport, OrphanVerdict
     from hudi_py.services.orphans.service import OrphanOptions
     from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
@@ -120,6 +121,7 @@ _NAMES = {
     "services.clean.retention.policy": "Reason Verdict",
     "services.explain.explain": "Awaited Need",
     "services.explain.files": "Explanation FileExplanation",
+    "services.maintenance.service": "Chore ChoreReport ChoreResult MaintenanceReport",
     "services.orphans.facts": "OrphanAction OrphanFate OrphanFile OrphanReport OrphanVerdict",
     "services.orphans.service": "OrphanOptions",
     "services.recovery.finding": "Problem RecoveryFinding RecoveryOutcome Step",
@@ -160,6 +162,9 @@ __all__ = [
     "Bound",
     "ChangeLog",
     "Changes",
+    "Chore",
+    "ChoreReport",
+    "ChoreResult",
     "CleanMetadata",
     "CleanOptions",
     "CleanPartitionMetadata",
@@ -193,6 +198,7 @@ __all__ = [
     "InstantInfo",
     "Lease",
     "LogFile",
+    "MaintenanceReport",
     "MergeStatement",
     "Moment",
     "Need",

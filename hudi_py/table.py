@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.service import CleanService
     from hudi_py.services.explain.files import Explanation
+    from hudi_py.services.maintenance.service import MaintenanceReport
     from hudi_py.services.orphans.facts import OrphanReport
     from hudi_py.services.orphans.service import OrphanOptions
     from hudi_py.services.savepoint.service import SavepointWords
@@ -347,6 +348,24 @@ class Table(TableWriting, TableRewriting, TableInsight, TableLeases):
         """
         service = self.services.undo()
         return service.plan(removal) if dry_run else self._changed(lambda: service.run(removal))
+
+    def maintain(self, *, dry_run: bool = False, max_deletes: int | None = None) -> MaintenanceReport:
+        """
+        Do everything that is due: expired tags, dead leases, failed writes and clean, archival; report orphans.
+
+        A step that fails does not stop the others. Compaction and clustering have calls of their own.
+
+        Args:
+            dry_run: Only tell what is due; nothing is written.
+            max_deletes: Largest number of files that the clean deletes; None for no limit.
+
+        Returns:
+            Every step: what was done and why, or why it failed.
+        """
+        from hudi_py.services.maintenance.service import run
+        from hudi_py.services.maintenance.steps import works
+
+        return run(works(self, max_deletes), dry_run=dry_run)
 
     def recover(self, *, dry_run: bool = False) -> tuple[RecoveryOutcome, ...]:
         """

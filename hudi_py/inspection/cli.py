@@ -234,6 +234,7 @@ from hudi_py.inspection import (  # noqa: E402
     history_commands,
     lease_command,
     life_commands,
+    maintain_command,
     orphans_command,
     over_tables,
     overview_command,
@@ -259,6 +260,7 @@ main.add_command(lease_command.lease)
 main.add_command(life_commands.history)
 main.add_command(life_commands.diff)
 main.add_command(life_commands.simulate)
+main.add_command(maintain_command.maintain)
 main.add_command(orphans_command.orphans)
 main.add_command(overview_command.overview)
 main.add_command(read_command.read)

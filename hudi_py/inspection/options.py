@@ -204,7 +204,7 @@ _USES: Final = {
     "read": "READ", "savepoint": "SAVEPOINT", "tag": "SAVEPOINT", "rollback": "ROLLBACK",
     "lease": "READ", "consumer": "READ",
     "restore": "ROLLBACK", "recover": "ROLLBACK CLEAN", "archive": "ARCHIVE",
-    "orphans": "CLEAN ROLLBACK", "undo": "CLEAN ROLLBACK", "cluster": "REWRITE",
+    "orphans": "CLEAN ROLLBACK", "undo": "CLEAN ROLLBACK", "maintain": "SERVICES", "cluster": "REWRITE",
     "compact": "REWRITE",
     **dict.fromkeys(("write", "delete", "update", "merge", "drop-partition"), "WRITE SERVICES"),
 }  # fmt: skip

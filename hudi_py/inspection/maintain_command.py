@@ -1,0 +1,83 @@
+"""The command ``hudi-py maintain``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from hudi_py.config import keys
+from hudi_py.inspection import render
+from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.say import say
+
+if TYPE_CHECKING:
+    from hudi_py.services.maintenance.service import ChoreReport, MaintenanceReport
+
+_FILES_SHOWN_MAX: Final = 50
+
+
+@click.command()
+@click.argument("table")
+@click.option("--dry-run", is_flag=True, help="Show what is due and why; nothing is written.")
+@click.option("--max-deletes", type=click.IntRange(min=1), metavar="N", help="The clean deletes at most N files.")
+@command
+def maintain(common: Common, table: str, dry_run: bool, max_deletes: int | None) -> None:
+    r"""
+    Do everything that is due: expired tags, dead leases, failed writes, clean, archival; report orphans.
+
+    For writers with hoodie.table.services.enabled=false, which leave this to another process. A step that fails does
+    not stop the others; the exit code is then that of the first failure.
+
+    \b
+    Examples:
+      hudi-py maintain TABLE --dry-run
+      hudi-py maintain --tables s3://lake --parallel 4 --within 2h
+    """
+    opened = common.open(table)
+    # The setting tells writers to leave the services to us, and may come from a file that is shared with them.
+    opened.settings = opened.settings.without(keys.TABLE_SERVICES_ENABLED)
+    report = (opened.read_only() if dry_run else opened).maintain(dry_run=dry_run, max_deletes=max_deletes)
+    if common.as_json:
+        print_json(maintenance_entry(report))
+    else:
+        _print(table, report)
+    for each in report.failed:
+        say(f"hudi-py: {each.step.value}: {each.error}", file=sys.stderr)
+    if report.failed:
+        raise SystemExit(next(each.error.exit_code for each in report.failed if each.error is not None))
+
+
+def maintenance_entry(report: MaintenanceReport) -> dict[str, Any]:
+    """Return the document that ``hudi-py maintain --json`` prints."""
+    return {"dry_run": report.is_dry_run, "steps": [_step(each) for each in report.steps]}
+
+
+def _step(report: ChoreReport) -> dict[str, Any]:
+    found = report.found
+    return {
+        "step": report.step.name.lower(),
+        "due": found is not None and found.is_due,
+        "done": report.is_done,
+        "why": str(report.error) if found is None else found.why,
+        "files": [] if found is None else [{"path": path, "reason": why} for path, why in found.files.items()],
+        "error": None if report.error is None else type(report.error).__name__,
+    }
+
+
+def _print(table: str, report: MaintenanceReport) -> None:
+    rows = []
+    for each in report.steps:
+        word = "done" if each.is_done else ("due" if each.found is not None and each.found.is_due else "-")
+        why = str(each.error) if each.found is None else each.found.why
+        count = 0 if each.found is None else len(each.found.files)
+        rows.append((each.step.value, "failed" if each.error else word, f"{count:,}", why))
+    title = f"{table}: {'due (nothing was written)' if report.is_dry_run else 'maintenance'}"
+    render.table(title, ("step", "state", "files", "why"), rows, right=(2,))
+    for each in report.steps:
+        files = {} if each.found is None else each.found.files
+        for path, why in list(files.items())[:_FILES_SHOWN_MAX]:
+            say(f"{each.step.value}: {path}: {why}")
+        if len(files) > _FILES_SHOWN_MAX:
+            say(f"{each.step.value}: and {len(files) - _FILES_SHOWN_MAX} more; --json lists all")

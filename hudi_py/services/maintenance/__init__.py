@@ -1,0 +1,1 @@
+"""Everything that is due on a table, in one run."""

@@ -1,0 +1,123 @@
+"""
+Runs what is due on a table, one step after the other, and reports each.
+
+The order is that of `Chore`: what frees files comes before what deletes them, and archival, which reads the timeline,
+comes after everything that adds to it. A step that fails does not stop the others, which do not depend on it; each one
+alone leaves the table as consistent as it found it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from hudi_py.errors import HudiError
+from hudi_py.model.shown import Shown
+from hudi_py.runtime.log import log
+
+
+class Chore(enum.Enum):
+    """The steps, in the order in which they are taken; values are the words in the report."""
+
+    TAGS = "expired tags"
+    CLEAN = "dead leases, failed writes, clean"
+    ARCHIVAL = "archival, metadata table"
+    ORPHANS = "orphans"
+
+    __hash__ = object.__hash__
+
+
+@attrs.frozen
+class ChoreResult:
+    """
+    What a step found, or did.
+
+    Args:
+        why: A sentence: why it is due or not, or what was done.
+        files: Path of each file or name of each thing concerned, to the reason.
+        is_due: Whether there is or was something to do.
+    """
+
+    why: str
+    files: Mapping[str, str] = attrs.field(factory=dict)
+    is_due: bool = True
+
+
+@attrs.frozen
+class Work:
+    """
+    How a step is taken.
+
+    Args:
+        step: Which.
+        look: Finds out what is due, and writes nothing.
+        act: Does it; None for a step that only reports.
+    """
+
+    step: Chore
+    look: Callable[[], ChoreResult]
+    act: Callable[[], ChoreResult] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ChoreReport:
+    """
+    One step of a run.
+
+    Args:
+        step: Which.
+        found: What was found or done; None if the step failed.
+        is_done: Whether it changed the table, or may have.
+        error: Why it failed; None otherwise.
+    """
+
+    step: Chore
+    found: ChoreResult | None = None
+    is_done: bool = False
+    error: HudiError | None = None
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class MaintenanceReport(Shown):
+    """
+    One run.
+
+    Args:
+        steps: Every step, in order.
+        is_dry_run: Whether nothing was written.
+    """
+
+    steps: tuple[ChoreReport, ...]
+    is_dry_run: bool = False
+
+    @property
+    def failed(self) -> tuple[ChoreReport, ...]:
+        """The steps that failed."""
+        return tuple(each for each in self.steps if each.error is not None)
+
+    def _facts(self) -> Mapping[str, object]:
+        due = [each.step.value for each in self.steps if each.found is not None and each.found.is_due]
+        return {"due": due, "failed": [each.step.value for each in self.failed], "is_dry_run": self.is_dry_run}
+
+
+def run(works: Sequence[Work], *, dry_run: bool) -> MaintenanceReport:
+    """
+    Take the steps.
+
+    Args:
+        works: In order.
+        dry_run: Only look.
+    """
+    return MaintenanceReport(steps=tuple(_taken(work, dry_run=dry_run) for work in works), is_dry_run=dry_run)
+
+
+def _taken(work: Work, *, dry_run: bool) -> ChoreReport:
+    is_acting = work.act is not None and not dry_run
+    try:
+        found = work.look() if work.act is None or dry_run else work.act()
+    except HudiError as error:
+        log.warning("maintenance.step.failed", step=work.step.name, why=str(error))
+        return ChoreReport(step=work.step, error=error)
+    return ChoreReport(step=work.step, found=found, is_done=is_acting and found.is_due)

@@ -1,0 +1,50 @@
+"""``hudi-py maintain``: what is due, in order; each step what its own command would do."""
+
+from __future__ import annotations
+
+import pytest
+
+import hudi_py
+from hudi_py.errors import StorageError
+from hudi_py.services.maintenance.service import Chore, ChoreResult, Work
+from hudi_py.services.maintenance.service import run as maintenance
+
+
+def bare(path):
+    return {each.relative_to(path).as_posix(): each.read_bytes() for each in path.rglob("*") if each.is_file()}
+
+
+@pytest.mark.parametrize("name", ["cow_nonpartitioned-1.1.1", "cow_archived-0.15.0", "mor_compacted-0.15.0"])
+def test_a_run_does_what_its_dry_run_shows(run, table, name):
+    """The dry run writes nothing and names the files; afterwards rows are the same and nothing is due any more."""
+    path = table(name)
+    rows = hudi_py.open_table(path).rows().to_arrow()
+    before = bare(path)
+    options = ("--conf", "hoodie.clean.commits.retained=1", "--conf", "hoodie.table.services.enabled=false", "--json")
+    due = {each["step"]: each for each in run("maintain", path, "--dry-run", *options).json["steps"]}
+    assert bare(path) == before
+    done = {each["step"]: each for each in run("maintain", path, *options).json["steps"]}
+    assert list(done) == ["tags", "clean", "archival", "orphans"]
+    named, gone = ({each["path"] for each in steps["clean"]["files"]} for steps in (due, done))
+    assert named == gone
+    assert not gone & bare(path).keys()
+    assert hudi_py.open_table(path).rows().to_arrow().equals(rows)
+    assert not [each for each in run("maintain", path, "--dry-run", *options).json["steps"] if each["due"]]
+    assert "clean" in run("maintain", path, "--dry-run").out
+
+
+def test_a_step_that_fails_does_not_stop_the_others():
+    """It is reported with its error, and counts as not done."""
+
+    def fails():
+        raise StorageError("no disk")
+
+    fine = ChoreResult("as always", {"a": "old"})
+    works = [Work(Chore.TAGS, fails, fails), Work(Chore.CLEAN, fails, lambda: fine), Work(Chore.ORPHANS, lambda: fine)]
+    report = maintenance(works, dry_run=False)
+    assert [(each.is_done, each.error is None) for each in report.steps] == [
+        (False, False),
+        (True, True),
+        (False, True),
+    ]
+    assert [each.step for each in maintenance(works, dry_run=True).failed] == [Chore.TAGS, Chore.CLEAN]
