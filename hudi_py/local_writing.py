@@ -69,12 +69,22 @@ def write(
     """
     words = commit_words(write_key, extra_metadata, retries)
     # Before the table is opened, because a contradiction needs no request.
-    operation = _operation(operation, settings or {})
+    operation = operation_of(operation, settings or {})
     service = service_of(location, settings=settings, storage_options=storage_options, clock=clock)
     return written(service, data, operation, words)
 
 
-def _operation(given: str | None, settings: Mapping[str, Any]) -> str:
+def operation_of(given: str | None, settings: Mapping[str, Any]) -> str:
+    """
+    Return the operation of a write: as given, else as ``hoodie.datasource.write.operation`` says, else ``upsert``.
+
+    Args:
+        given: The operation that the call names; None where it names none.
+        settings: Settings of the write.
+
+    Raises:
+        ConfigError: Both name one, and they differ.
+    """
     asked = settings.get(_OPERATION)
     if given is not None and asked is not None and given.lower() != str(asked).lower():
         raise ConfigError(f"{_OPERATION}={asked}, but the operation is given as {given!r}; leave one of them out")

@@ -95,7 +95,7 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.datasource.read.end.instanttime hoodie.datasource.read.incr.*
         hoodie.datasource.read.schema.use.end.instanttime hoodie.read.timeline.holes.resolution.policy
         hoodie.incremental.use.database""",
-    "the operation is the method that is called; hudi_py.write takes it where it is given none": """
+    "the operation is the method that is called; hudi_py.write and hudi-py write take it where they are given none": """
         hoodie.datasource.write.operation hoodie.datasource.write.partitions.to.delete""",
     "the table is where the call says": "hoodie.base.path",
     "deleting a key twice is deleting it once": "hoodie.combine.before.delete",

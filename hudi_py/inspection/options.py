@@ -209,6 +209,8 @@ _USES: Final = {
     **dict.fromkeys(("write", "delete", "update", "merge", "drop-partition"), "WRITE SERVICES"),
 }  # fmt: skip
 """Command to the names of its `Use` members; every command also has ``LOOK``."""
+_TAKEN: Final = {"write": ("hoodie.datasource.write.operation",)}
+"""Command to settings that nothing else takes: they stand for an option of it."""
 
 
 def _name_those_without_effect(given: Iterable[str]) -> None:
@@ -226,7 +228,8 @@ def _name_those_without_effect(given: Iterable[str]) -> None:
     use = Use.LOOK
     for name in _USES.get(command, "").split():
         use |= Use[name]
-    for name, reason in without_effect(given, use):
+    taken = _TAKEN.get(command, ())
+    for name, reason in without_effect([each for each in given if each not in taken], use):
         say(f"hudi-py: {name} has no effect on {command}: {reason}", file=sys.stderr)
 
 

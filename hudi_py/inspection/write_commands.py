@@ -37,9 +37,11 @@ def _writing(function: Callable[..., WriteResult]) -> Callable[..., None]:
     def wrapper(
         common: Common, table: str, write_key: str | None, retries: int | None, dry_run: bool, **arguments: Any
     ) -> None:
-        from hudi_py.local_writing import service_of
+        from hudi_py.local_writing import operation_of, service_of
         from hudi_py.writing.commit_words import commit_words, parse_write_key
 
+        if "operation" in arguments:
+            arguments["operation"] = operation_of(arguments["operation"], common.settings)
         words = commit_words(None if write_key is None else parse_write_key(write_key), retries=retries)
         # Opened before the rows are read: a table that cannot be written to is refused at once.
         service = service_of(
@@ -93,7 +95,11 @@ def _show(common: Common, table: str, result: WriteResult, *, dry_run: bool) -> 
 @click.command()
 @click.argument("table")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--operation", type=click.Choice(_OPERATIONS), default="upsert", show_default=True)
+@click.option(
+    "--operation",
+    type=click.Choice(_OPERATIONS),
+    help="Default: as hoodie.datasource.write.operation says, else upsert.",
+)
 @command
 @_writing
 def write(service: WriteService, words: CommitWords, files: tuple[str, ...], operation: str) -> WriteResult:

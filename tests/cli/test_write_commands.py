@@ -127,3 +127,17 @@ def test_exit_codes(run, trips, monkeypatch, words, code):
     assert (done.code, done.out) == (code, "")
     assert len(done.err.splitlines()) == 1
     assert all(each["state"] == "COMPLETED" for each in run("timeline", trips, "--json").json["instants"])
+
+
+def test_operation_of_the_settings_counts(run, trips):
+    """Where the command names none; two that differ are refused before anything is written."""
+    source = trips.parent / "b.jsonl"
+    conf = ("--conf", "hoodie.datasource.write.operation=insert_overwrite")
+    before = digest(trips)
+    done = run("write", trips, source, *conf, "--operation", "upsert")
+    assert done.code == 2
+    assert "leave one of them out" in done.err
+    assert before == digest(trips)
+    done = run("write", trips, source, *conf, "--json")
+    assert [done.json[name] for name in NUMBERS] == [2, 0, 0, 1]
+    assert "no effect" not in done.err
