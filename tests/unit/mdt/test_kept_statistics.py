@@ -1,42 +1,25 @@
 """Statistics of columns: ours for their files are theirs, and every action of ours keeps them true of what is there."""
 
-import math
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from hudi_py.formats.avro_registry import schema_text
-from hudi_py.formats.log_block import HeaderKey, iterate_log_blocks
 from hudi_py.local.rows import ArrowRows
-from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.compaction import compact
-from hudi_py.mdt.kept_statistics import KeptStatistics
-from hudi_py.mdt.records import RECORD
-from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS, decode_statistics, statistics_of
+from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS
 from hudi_py.mdt.table import MetadataTable
-from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.testing import INTERRUPTION_MODES
 from support import fixtures, writes
 from support.crash_points import interruptions
 from support.indexes import recorded_statistics
 from support.metadata_tables import update_properties
+from support.statistics import LOGS, assert_statistics_true, is_same, loaded, recomputed
 
 ALL = {"0.15.0": "rows/cow_all_indexes-0.15.0", "1.0.2": "cow_partitioned-1.0.2", "1.2.0": "cow_partitioned-1.2.0"}
 """Release to a table of it that has statistics."""
-LOGS = {"6": "more/mor_indexes-0.15.0", "8": "more/mor_indexes-1.0.2", "9": "more/mor_indexes-1.1.1"}
-"""Version to a merge-on-read table that has statistics, Bloom filters and a record index."""
 QUIET = {"hoodie.index.bloom.num_entries": 10, "hoodie.parquet.small.file.limit": 0}
-
-
-def loaded(name, folder):
-    """A fixture in memory, data files included."""
-    kind, _, plain = name.rpartition("/")
-    unpack = {"rows": fixtures.unpack_rows, "more": fixtures.unpack_more, "": fixtures.unpack}[kind]
-    path = unpack(plain, folder)
-    files = {str(each.relative_to(path)): each.read_bytes() for each in path.rglob("*") if each.is_file()}
-    return MemoryStorage.from_files({name: data for name, data in files.items() if not name.endswith(".crc")})
 
 
 @pytest.fixture(scope="module")
@@ -56,77 +39,6 @@ def fresh(tmp_path_factory):
         return MemoryStorage.from_files(kept[release])
 
     return of
-
-
-def recomputed(storage):
-    """What the files themselves say, by partition of the metadata table."""
-    table = writes.open_table(storage)
-    names: dict[str, dict[str, int]] = {}
-    for path in storage.files():
-        folder, _, name = path.rpartition("/")
-        if not path.startswith(".hoodie") and (parse_base_file(name) or parse_log_file(name)):
-            names.setdefault(folder, {})[name] = 1
-    mdt = MetadataTable(storage)
-    found = KeptStatistics(storage, table.config, mdt, table.timeline).records(ListingChanges(added=names), {})
-    schema = schema_text(RECORD, mdt.table_version)
-    return {
-        partition: {key: decode_statistics(value, schema, partition, "") for key, value in records.items()}
-        for partition, records in found.items()
-    }
-
-
-def is_same(ours, theirs):
-    """But for two things that Hudi says wrongly: bounds of only nulls are 0, and those of a NaN are 0.0."""
-    both = (dict(ours.fields), dict(theirs.fields))
-    if ours.fields["nullCount"] == ours.fields["valueCount"] or _is_nan(ours.fields["maxValue"]):
-        both = tuple({name: each[name] for name in each if name not in ("minValue", "maxValue")} for each in both)
-    return both[0] == both[1]
-
-
-def _is_nan(wrapped):
-    value = None if wrapped is None else wrapped[1]["value"]
-    return isinstance(value, float) and math.isnan(value)
-
-
-def assert_true(storage, case=""):
-    """Records of every file that is there are right, and bounds of a partition hold all its files."""
-    truth = recomputed(storage)
-    columns = recorded_statistics(storage, COLUMN_STATS)
-    for key, wanted in truth[COLUMN_STATS].items():
-        if key not in columns and is_taken_back(storage, wanted.fields["fileName"]):
-            continue
-        assert key in columns, (case, wanted)
-        assert is_same(wanted, columns[key]), (case, wanted, columns[key])
-    partitions = recorded_statistics(storage, PARTITION_STATS) if PARTITION_STATS in truth else {}
-    table = writes.open_table(storage)
-    slices = [each for path in table.partitions() for each in table.file_slices(path)]
-    paths = {name: each.partition_path for each in slices for name in each.file_names}
-    wider = {(each.fields["fileName"], each.fields["columnName"]): statistics_of(each) for each in partitions.values()}
-    for record in truth[COLUMN_STATS].values():
-        name = record.fields["fileName"]
-        inner = statistics_of(record)
-        if name in paths and partitions and inner.value_count:
-            outer = wider[paths[name], inner.column]
-            assert not inner.null_count or outer.null_count, (case, inner, outer)
-            assert _is_within(inner, outer), (case, inner, outer)
-
-
-def is_taken_back(storage, name):
-    """Whether it is a log file of layout 1 that a rollback has left, with a block that takes its rows back."""
-    completed = {each.requested_time for each in writes.open_table(storage).timeline.completed()}
-    (path,) = [each for each in storage.files() if each.rpartition("/")[2] == name]
-    times = {each.header.get(HeaderKey.INSTANT_TIME) for each in iterate_log_blocks(storage.read(path), path)}
-    return name.startswith(".") and not times & completed
-
-
-def _is_within(inner, outer):
-    if inner.minimum is None:
-        return True
-    low, high, least, most = (
-        (math.isnan(each), each) if isinstance(each, float) else (False, each)
-        for each in (inner.minimum, inner.maximum, outer.minimum, outer.maximum)
-    )
-    return least <= low <= high <= most
 
 
 def stats_of(storage):
@@ -176,20 +88,20 @@ def test_a_write_keeps_the_statistics_of_a_table(release, fresh):
     had = stats_of(storage)
     upsert(storage, changed(storage, 3, ts=99_999))
     assert stats_of(storage) == had
-    assert_true(storage, "upsert")
+    assert_statistics_true(storage, "upsert")
     upsert(storage, changed(storage, 1), "DELETE")
     upsert(storage, changed(storage, 2, ts=100_000), **{"hoodie.metadata.compact.max.delta.commits": 1})
-    assert_true(storage, "compacted")
+    assert_statistics_true(storage, "compacted")
     before = recorded_statistics(storage, COLUMN_STATS)
     writes.open_table(storage).clean(file_versions_retained=1)
-    assert_true(storage, "cleaned")
+    assert_statistics_true(storage, "cleaned")
     if release != "0.15.0":
         gone = {name for name in storage_names(before) if name not in {Path(path).name for path in storage.files()}}
         assert gone
         assert not gone & storage_names(recorded_statistics(storage, COLUMN_STATS))
     table = writes.open_table(storage)
     assert compact(MetadataTable(storage), table.timeline, delta_commits_max=1)
-    assert_true(storage, "compacted again")
+    assert_statistics_true(storage, "compacted again")
     assert [] == [each for each in table.check() if each.severity.name != "INFO"]
     assert stats_of(storage) == had
 
@@ -227,7 +139,7 @@ def test_a_rollback_takes_the_statistics_of_its_files_along(release, fresh):
             raise
         assert mine
         assert not mine & storage_names(recorded_statistics(storage, COLUMN_STATS))
-        assert_true(storage, due)
+        assert_statistics_true(storage, due)
 
 
 @pytest.mark.slow
@@ -238,7 +150,7 @@ def test_an_interrupted_write_leaves_true_statistics(release, fresh):
     for case in interruptions(lambda: fresh(release), modes=INTERRUPTION_MODES[:1]):
         case.run(lambda faulty: upsert(faulty, rows))
         upsert(case.storage, rows)
-        assert_true(case.storage, case)
+        assert_statistics_true(case.storage, case)
 
 
 @pytest.mark.parametrize("release", ["1.0.2", "1.2.0"])
@@ -283,7 +195,7 @@ def test_a_restore_takes_the_statistics_along(fresh):
     writes.open_table(storage).restore(kept)
     there = {path.rpartition("/")[2] for path in storage.files()}
     assert storage_names(recorded_statistics(storage, COLUMN_STATS)) <= there
-    assert_true(storage, "restored")
+    assert_statistics_true(storage, "restored")
 
 
 @pytest.mark.parametrize("version", LOGS)
@@ -294,20 +206,20 @@ def test_log_files_have_records_as_base_files_do(version, fresh):
     rows = changed(storage, 3, ts=99_999)
     upsert(storage, rows)
     assert [path for path in storage.files() if ".log." in path and not path.startswith(".hoodie")]
-    assert_true(storage, "upsert")
+    assert_statistics_true(storage, "upsert")
     upsert(storage, rows.slice(0, 1), "DELETE")
-    assert_true(storage, "delete")
+    assert_statistics_true(storage, "delete")
     found = writes.open_table(storage).rows(where="ts = 99999").to_arrow()
     assert found.num_rows == 2
     upsert(storage, changed(storage, 3, ts=100_000))
     newest = writes.open_table(storage).timeline.completed("deltacommit")[-1]
     writes.open_table(storage).rollback(newest.requested_time)
-    assert_true(storage, "rolled back")
+    assert_statistics_true(storage, "rolled back")
     settings = {"hoodie.compact.inline.max.delta.commits": 1}
     assert writes.open_table(storage, **settings).compact()
-    assert_true(storage, "compacted")
+    assert_statistics_true(storage, "compacted")
     writes.open_table(storage).clean(file_versions_retained=1)
-    assert_true(storage, "cleaned")
+    assert_statistics_true(storage, "cleaned")
     there = {path.rpartition("/")[2] for path in storage.files()}
     if version != "6":
         assert storage_names(recorded_statistics(storage, COLUMN_STATS)) <= there
@@ -328,6 +240,6 @@ def test_bounds_of_partitions_go_when_their_records_cannot_be_set_back(name, tmp
     writes.open_table(storage).rollback(table.timeline.completed("commit")[-1].requested_time)
     assert stats_of(storage) == {COLUMN_STATS}
     assert PARTITION_STATS in caplog.text
-    assert_true(storage)
+    assert_statistics_true(storage)
     upsert(storage, changed(storage, 2))
-    assert_true(storage)
+    assert_statistics_true(storage)
