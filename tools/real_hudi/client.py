@@ -89,6 +89,10 @@ class RealHudi:
         """``{"rows": [...], "files_read": N}`` of the snapshot, with data skipping."""
         return dict(self._call("find", table=_path(table), where=where, options=_texts(options)))
 
+    def validate_listing(self, table: str | Path) -> list[dict[str, Any]]:
+        """Files on which Hudi's procedure ``validate_metadata_table_files`` sees folders and metadata table differ."""
+        return list(self._call("validate_listing", table=_path(table)))
+
     def clean(self, table: str | Path, options: Mapping[str, object] | None = None) -> dict[str, Any]:
         """``{"metadata": HoodieCleanMetadata or None, "deleted_files": [relative paths]}``."""
         return dict(self._call("clean", table=_path(table), options=_texts(options)))

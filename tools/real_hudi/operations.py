@@ -81,6 +81,13 @@ class Operations:
         files = [leaves.apply(at).metrics().get("numFiles") for at in range(leaves.size())]
         return {"rows": rows, "files_read": sum(each.get().value() for each in files if each.isDefined())}
 
+    def validate_listing(self, table: str) -> list[dict[str, Any]]:
+        """Files on which Hudi's procedure ``validate_metadata_table_files`` sees folders and metadata table differ."""
+        name = f"validated_{abs(hash(table))}"
+        self._hudi.spark.sql(f"create table if not exists {name} using hudi location '{table}'")
+        found = self._hudi.spark.sql(f"call validate_metadata_table_files(table => '{name}')").collect()
+        return [row.asDict(True) for row in found]
+
     # ------------------------------------------------------------------ services
     def clean(self, table: str, options: dict[str, str] | None = None) -> dict[str, Any]:
         """Run a clean; pending ones are finished first. ``metadata`` is None when there was nothing to do."""
