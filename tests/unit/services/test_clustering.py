@@ -7,8 +7,10 @@ from hudi_py.config.clustering import ClusteringConfig
 from hudi_py.errors import ConfigError, ConflictError, RefusedError
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action, State
+from hudi_py.services.clustering import execute
 from hudi_py.services.clustering.plan import plan_clustering
 from hudi_py.services.clustering.policy import Candidates, chosen_partitions
+from hudi_py.timeline.fence import is_fenced
 from support.writes import ALONE, SCHEMA, create_table, open_table, rows_of
 
 VERSIONS = [6, 9]
@@ -118,6 +120,20 @@ def test_a_clustering_can_be_undone_and_run_again(version):
     assert (again.instant, again.rows) == (done.instant, 3)
     assert rows_of(storage) == ROWS
     assert not open_table(storage).check()
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_late_tasks_are_shut_out_before_a_clustering_is_published(version, monkeypatch):
+    """Afterwards nobody would look for their files, and readers might take them for the clustering's."""
+    storage, fenced, real = small_files(version), [], execute.publish
+
+    def publish(begun, contents, *args, **words):
+        fenced.append(is_fenced(contents.store.storage, begun.instant.requested_time))
+        return real(begun, contents, *args, **words)
+
+    monkeypatch.setattr(execute, "publish", publish)
+    assert open_table(storage, **ALONE).cluster()
+    assert [True] == fenced
 
 
 @pytest.mark.parametrize("version", VERSIONS)
