@@ -10,7 +10,7 @@ from support.fixtures import HASHED_META, combined_names, row_hash, unpack_combi
 
 @pytest.mark.parametrize("name", combined_names())
 def test_all_reads_are_those_of_hudi(name, tmp_path):
-    """Ordering by several fields and by those of structs, computed keys, types widened to floats and texts."""
+    """Ordering by several fields and by those of structs, computed keys, older types, all services on one table."""
     path, reads = unpack_combined(name, tmp_path)
     table = hudi_py.open_table(path)
     kept = HASHED_META if table.config.populate_meta_fields else ()
