@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO, TypeAlias, TypeVar, cast
 
 from hudi_py.errors import AlreadyExists, ConfigError, HudiError, NotFound, OutcomeUnknown, StorageError
@@ -30,7 +29,7 @@ from hudi_py.storage.base import (
     is_hidden,
 )
 from hudi_py.storage.remote_backends import Backend, FsspecBackend, S3Backend
-from hudi_py.storage.remote_bulk import REQUESTS_MAX, Pace, delete_in_pages
+from hudi_py.storage.remote_bulk import REQUESTS_MAX, Pace, copy_then_delete, delete_in_pages
 from hudi_py.storage.remote_clients import S3_SCHEMES, backend_of
 from hudi_py.storage.remote_faults import Fault, Meaning, classify
 from hudi_py.storage.remote_options import redact
@@ -196,23 +195,10 @@ class RemoteStorage:
         return self._call("delete_empty", folder, lambda backend: backend.delete_empty(folder))
 
     def move_many(self, paths: Iterable[str], source: str, target: str) -> Mapping[str, bool | StorageFailure]:
-        """Copy on the server, a few at a time, then delete what was copied, in pages."""
-        moves = checked_moves(paths, source, target)
+        def copy(old: str, new: str) -> bool:
+            return self._call("move_many", old, lambda backend: backend.copy(old, new))
 
-        def copied(path: str) -> bool | StorageFailure:
-            old, new = moves[path]
-            try:
-                return self._call("move_many", old, lambda backend: backend.copy(old, new))
-            except StorageError as error:
-                return StorageFailure(str(error), error.retryable)
-
-        with ThreadPoolExecutor(REQUESTS_MAX, thread_name_prefix="hudi-py-move") as pool:
-            outcomes = dict(zip(moves, pool.map(copied, moves), strict=True))
-        there = {moves[path][0]: path for path, outcome in outcomes.items() if outcome is True}
-        for old, outcome in self.delete_many(there).items():
-            if isinstance(outcome, StorageFailure):
-                outcomes[there[old]] = outcome
-        return outcomes
+        return copy_then_delete(checked_moves(paths, source, target), copy, self.delete_many)
 
     # ------------------------------------------------------------------ steps
 

@@ -1,5 +1,7 @@
 """
-Deletes many objects: several requests at once, each for a page of keys, as fast as the store allows.
+Deletes and moves many objects.
+
+Deletion sends several requests at once, each for a page of keys, as fast as the store allows.
 
 Stores limit the rate of requests by prefix, so each page takes keys of many folders in turn. Deletion starts with one
 request at a time. A round without trouble adds one request and makes pages larger; throttling halves both, and the
@@ -95,6 +97,39 @@ def delete_in_pages(
         else:
             pace.went_well()
     return {path: found[path] for path in paths}
+
+
+def copy_then_delete(
+    moves: Mapping[str, tuple[str, str]],
+    copy: Callable[[str, str], bool],
+    delete: Callable[[Iterable[str]], Outcomes],
+) -> dict[str, bool | StorageFailure]:
+    """
+    Move objects: copy on the server, a few at a time, then delete what was copied.
+
+    Args:
+        moves: Old and new path for each path to report on.
+        copy: Copies one object; returns whether it exists, and raises `StorageError` when that fails.
+        delete: Deletes many objects.
+
+    Returns:
+        The result for each path, in the order of *moves*: True if it was moved, False if it did not exist.
+    """
+
+    def copied(path: str) -> bool | StorageFailure:
+        try:
+            return copy(*moves[path])
+        except StorageError as error:
+            return StorageFailure(str(error), error.retryable)
+
+    with ThreadPoolExecutor(REQUESTS_MAX, thread_name_prefix="hudi-py-move") as pool:
+        outcomes = dict(zip(moves, pool.map(copied, moves), strict=True))
+    # Only what has been copied is deleted, so at every moment an object exists at one of its two paths at least.
+    there = {moves[path][0]: path for path, outcome in outcomes.items() if outcome is True}
+    for old, outcome in delete(there).items():
+        if isinstance(outcome, StorageFailure):
+            outcomes[there[old]] = outcome
+    return outcomes
 
 
 def spread(paths: Iterable[str]) -> list[str]:
