@@ -11,7 +11,9 @@ from hudi_py.config.keys import Settings
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import CompactionOperation
+from hudi_py.services.compaction import service
 from hudi_py.services.compaction.policy import choose
+from hudi_py.timeline.fence import is_fenced
 from hudi_py.timeline.store import TimelineStore
 from support import writes
 
@@ -85,6 +87,20 @@ def test_a_missing_file_of_the_plan_leaves_it_pending(version):
     (pending,) = writes.open_table(storage).timeline.pending("compaction")
     assert pending.state in (State.REQUESTED, State.INFLIGHT)
     assert not [path for path in storage.files() if path.startswith("eu/") and path.endswith(f"{time}.parquet")]
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_late_tasks_are_shut_out_before_a_compaction_is_published(version, monkeypatch):
+    """An attempt that was taken for dead and lives would add a second base file of the same time."""
+    storage, fenced, real = table_with_logs(version), [], service.publish
+
+    def publish(begun, contents, *args, **words):
+        fenced.append(is_fenced(contents.store.storage, begun.instant.requested_time))
+        return real(begun, contents, *args, **words)
+
+    monkeypatch.setattr(service, "publish", publish)
+    assert writes.open_table(storage, **{"hoodie.compact.inline.max.delta.commits": 1}).compact()
+    assert [True] == fenced
 
 
 def test_a_copy_on_write_table_has_nothing_to_compact():
