@@ -14,8 +14,10 @@ import pytest
 
 from support.fixtures import unpack
 from support.hostile_tables import KINDS, LOG_KINDS
+from support.rota import of_today
 
 PEAK_MB_MAX = 1000
+ROW = '{"id": "k9999", "ts": 1, "name": "elm", "amount": 1.5, "qty": 1, "region": "r0"}\n'
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 FIXTURES = ("cow_archived-0.15.0", "cow_archived-1.1.1")
 WITH_LOGS = ("mor_failed_write-0.15.0", "mor_failed_write-1.1.1")
@@ -33,8 +35,10 @@ def prints(folder: Path) -> dict[str, str]:
 
 
 CASES = [
-    *(pytest.param(fixture, KINDS[kind], id=f"{kind}-{fixture}") for kind in KINDS for fixture in FIXTURES),
-    *(pytest.param(each, LOG_KINDS[kind], id=f"logs: {kind}-{each}") for kind in LOG_KINDS for each in WITH_LOGS),
+    pytest.param(fixture, kinds[kind], id=f"{what}{kind}-{fixture}")
+    for what, kinds, fixtures in (("", KINDS, FIXTURES), ("logs: ", LOG_KINDS, WITH_LOGS))
+    for number, kind in enumerate(kinds)
+    for fixture in of_today(fixtures, number)
 ]
 
 
@@ -48,6 +52,7 @@ def test_every_command_holds_its_bounds(tmp_path, record_property, fixture, spoi
     for name in ("canary.parquet", "sub/canary.parquet", "hoodie.properties"):
         (outside / name).write_bytes(name.encode())
     commits = sorted(path.name[:17] for path in (table / ".hoodie").rglob("2*commit") if "metadata" not in path.parts)
+    table.with_name(f"{table.name}.jsonl").write_text(ROW)
     spoil(table, outside)
     before = prints(outside)
     done = subprocess.run(
@@ -56,11 +61,11 @@ def test_every_command_holds_its_bounds(tmp_path, record_property, fixture, spoi
     )  # fmt: skip
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0, done.stderr[-2000:]
-    assert len(answers) == 17
+    assert len(answers) == 37
     assert prints(outside) == before
     for each in answers:
         command = each["command"]
-        assert each["code"] in range(6), (command, each["code"], each["err"][-300:])
+        assert each["code"] in range(7), (command, each["code"], each["err"][-300:])
         assert "unexpected" not in each["err"], (command, each["err"][:300])
         assert len(each["err"].splitlines()) <= 2 or each["code"] == 0, (command, each["err"][:1000])
         assert not CONTROLS.search(each["out"] + each["err"]), command

@@ -8,12 +8,22 @@ follows from its name, so that a day has half of them, and two days in a row hav
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import TypeVar
 from zlib import crc32
 
 import pytest
 
 _DAY = os.environ.get("HUDI_TEST_DAY", "")
 _IS_FIRST_SPARK = os.environ.get("HUDI_PY_TEST_SPARK", "3.5") == "3.5"
+
+
+T = TypeVar("T")
+
+
+def of_today(options: Sequence[T], number: int) -> Sequence[T]:
+    """All options of a test with this number, or the one whose turn it is."""
+    return options if not _DAY else (options[(number + int(_DAY)) % len(options)],)
 
 
 def is_its_turn(item: pytest.Item) -> bool:
