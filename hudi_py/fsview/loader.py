@@ -278,8 +278,8 @@ def _compaction_plan(contents: Contents, instant: Instant) -> CompactionPlan:
         return contents.compaction_plan(instant)
     except CorruptMetadata as error:
         raise CorruptMetadata(
-            f"{error}. It is unknown which files that {instant.action} needs, so nothing is judged; hudi-py recover "
-            "shows whether it can be removed"
+            f"{error}. It is unknown which files that {instant.action.value} needs, so nothing is judged; hudi-py "
+            "recover shows whether it can be removed"
         ) from error
 
 
@@ -318,7 +318,7 @@ def _clustering_plans(timeline: Timeline, contents: Contents) -> Iterator[tuple[
             continue
         except CorruptMetadata as error:
             raise CorruptMetadata(
-                f"{error}; hudi-py recover shows whether that {instant.action} can be removed"
+                f"{error}; hudi-py recover shows whether that {instant.action.value} can be removed"
             ) from error
         if requested.clustering_plan is not None:
             yield instant.requested_time, requested.clustering_plan

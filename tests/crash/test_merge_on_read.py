@@ -97,7 +97,7 @@ def test_rollback_of_a_completed_delta_commit_survives_every_interruption(name, 
             try:
                 open_in(case.storage).rollback(time)
             except ConfigError as error:
-                assert "is no commit" in str(error), case  # it is gone already
+                assert "is not a commit" in str(error), case  # it is deleted already
             open_in(case.storage).rollback_failed_writes()  # as the next write does; a refusal removes no markers
             assert wanted == full_state(case.storage), case
     record_property("interruptions", cases)

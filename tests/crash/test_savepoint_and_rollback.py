@@ -179,7 +179,7 @@ def test_rollback_of_a_completed_commit_survives_every_interruption(name, record
             try:
                 open_in(case.storage).rollback(time)
             except ConfigError as error:
-                assert "is no commit" in str(error), case  # it is gone already
+                assert "is not a commit" in str(error), case  # it is deleted already
             assert wanted == state_of(case.storage), case
         assert len(open_in(case.storage).timeline.completed(Action.ROLLBACK)) == 1, case
     record_property("interruptions", cases)
@@ -221,7 +221,7 @@ def test_no_stale_clean_outlives_a_rollback(layout, record_property):
             try:
                 open_in(case.storage).rollback(at(3))
             except ConfigError as error:
-                assert "is no commit" in str(error), case
+                assert "is not a commit" in str(error), case
             assert wanted == state_of(case.storage), case
     record_property("interruptions", cases)
 

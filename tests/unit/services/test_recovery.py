@@ -432,7 +432,7 @@ def test_a_service_without_a_readable_plan_goes_where_nothing_rests_on_it(layout
     """It stops every look at the files of the table; the error names the way out, which lets everything go on."""
     builder = healthy(layout)
     builder.instant(at(4), action, State.REQUESTED, damage)
-    with pytest.raises(CorruptMetadata, match=rf"{at(4)}.*hudi-py recover tells whether"):
+    with pytest.raises(CorruptMetadata, match=rf"{at(4)}.*hudi-py recover shows whether"):
         builder.table().file_slices("eu")
     assert recovered(builder) == [(Problem.DAMAGED_INSTANT, Step.QUARANTINE, True)]
     assert [each.base_instant_time for each in builder.table().file_slices("eu")] == [at(3)]

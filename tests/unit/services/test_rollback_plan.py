@@ -70,7 +70,7 @@ def test_a_write_is_named_by_its_time():
     named = timeline(*writes, instant(3, Action.CLEAN))
     assert [named_write(named, each.requested_time) for each in writes] == list(writes)
     for number in (3, 4):
-        with pytest.raises(ConfigError, match="no commit of the active timeline"):
+        with pytest.raises(ConfigError, match="not a commit of the active timeline"):
             named_write(named, at(number))
 
 
