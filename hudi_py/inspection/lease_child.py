@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from hudi_py.errors import ConfigError
 
+_STDERR: Final = 2  # the number, because sys.stderr may be replaced by something without one
 _SIGNALLED: Final = 128
 """Shells report the end of a process by a signal as this number plus that of the signal."""
 
@@ -30,7 +30,7 @@ def run_child(words: Sequence[str], environment: Mapping[str, str], *, quiet: bo
     Raises:
         ConfigError: There is no such command, or it cannot be run.
     """
-    output = sys.stderr.fileno() if quiet else None
+    output = _STDERR if quiet else None
     try:
         child = subprocess.Popen(words, env={**os.environ, **environment}, stdout=output)
     except OSError as error:
