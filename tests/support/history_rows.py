@@ -275,8 +275,13 @@ class RowsWorld(World):
         # Lost even against a row from before its deletion in between: the log files of the range do not have that row.
         between = [self.rows[each] for each in known if (start or "") <= each < end]
         revived = {key for key in lost if any(key not in rows for rows in between)}
-        after = {key: row for key, row in after.items() if key not in revived}
+        # Or the row of the range lost, and the one from before the deletion is shown, which nothing in the range wrote.
+        old = [self.rows[each] for each in known if start is not None and each < start]
         before = {} if start is None else self.rows[start]
+        gone = after.keys() - before.keys() - changed.keys() if self.is_ordered else set()
+        revived |= {key for key in gone if any(rows.get(key) == after[key] for rows in old)}
+        after = {key: row for key, row in after.items() if key not in revived}
+        before = {key: row for key, row in before.items() if key not in revived}
         before = {key: row for key, row in before.items() if key not in deleted and (with_deletes or key in after)}
         changed = {key: row for key, row in changed.items() if key not in lost}
         # A range shows the columns of today, which rows of an earlier time may lack.
