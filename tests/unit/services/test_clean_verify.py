@@ -20,7 +20,7 @@ from hudi_py.services.clean.verifying.verify import garbage
 from hudi_py.storage.base import Entry
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
-from support.clean_histories import paths, policies, retained, tables
+from support.clean_histories import Step, make, paths, policies, retained, tables
 from support.fixtures import expected, fixture_names, unpack
 from support.laws import examples
 from support.tables import TableBuilder, at
@@ -52,6 +52,16 @@ def test_both_planners_agree_on_every_generated_table(made, policy, count, incre
     """No file is planned that something reaches, none is left out that nothing reaches."""
     table = verified(made.builder, clean_incremental_enabled=incremental)
     table.plan_clean(**{policy: count})
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_both_planners_hold_what_a_savepoint_may_need_without_naming_it(layout):
+    """In layout 1 a commit of a merge-on-read table may be a compaction that completed after the savepoint."""
+    history = [Step(kind, ("r0",), group) for kind, group in (("write", 0), ("write", 1), ("replace", 0))]
+    made = make(layout, [*history, Step("savepoint", ("r0",), 0)])
+    table = verified(made.builder, clean_incremental_enabled=False)
+    planned = {path.rpartition("/")[2] for path in paths(table.plan_clean(file_versions_retained=1))}
+    assert {name[:4] for name in planned} == ({"g1-0"} if layout == 1 else {"g0-0", "g1-0"})
 
 
 @examples(40)

@@ -8,7 +8,7 @@ from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.config.table import TableConfig, TableType
 from hudi_py.errors import RefusedError
 from hudi_py.fsview.listing import FolderListing, Listing
-from hudi_py.fsview.loader import load_clustered_files
+from hudi_py.fsview.loader import load_clustered_files, load_savepoints
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import time_before
@@ -42,9 +42,9 @@ def load_roots(
         CorruptMetadata: An instant does not decode; then nothing is known to be garbage.
     """
     savepointed: dict[str, frozenset[str]] = {}
-    for instant in timeline.completed(Action.SAVEPOINT):
-        for path, names in contents.savepoint(instant).files.items():
-            savepointed[path] = savepointed.get(path, frozenset()) | frozenset(names)
+    for held in load_savepoints(timeline, contents).values():
+        for path, names in held.items():
+            savepointed[path] = savepointed.get(path, frozenset()) | names
     # What a pending clustering reads is kept as firmly as what a savepoint names.
     for path, name in load_clustered_files(timeline, contents):
         savepointed[path] = savepointed.get(path, frozenset()) | {name}
