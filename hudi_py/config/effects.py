@@ -29,10 +29,9 @@ _EFFECTS: Final = (
         Use.WRITE | Use.CLEAN | Use.ARCHIVE,  # clean and archival read each other's settings, to warn of contradictions
         """hoodie.clean.* hoodie_py.clean.* hoodie.archive.* hoodie_py.archive.*
         hoodie.keep.* hoodie.commits.archival.batch hoodie.fail.on.timeline.archiving
-        hoodie.timeline.compaction.*""",
+        hoodie.timeline.compaction.* hoodie_py.quarantine.*""",
     ),
-    (Use.CLEAN, "hoodie_py.orphans.* hoodie_py.quarantine.*"),
-    (Use.WRITE | Use.CLEAN | Use.ARCHIVE | Use.ROLLBACK, "hoodie_py.leases.*"),
+    (Use.CLEAN, "hoodie_py.orphans.*"),
     (Use.WRITE | Use.SAVEPOINT, "hoodie_py.tags.*"),
     (Use.WRITE | Use.REWRITE, "hoodie.parquet.* hoodie.bloom.* hoodie.index.bloom.*"),
     (Use.WRITE | Use.CLEAN | Use.ARCHIVE | Use.REWRITE, "hoodie.table.services.enabled hoodie.compact.inline.*"),
@@ -51,7 +50,8 @@ _EFFECTS: Final = (
         hoodie.clean.failed.writes.policy hoodie.metadata.compact.* hoodie.metadata.global.*
         hoodie.metadata.record.*""",
     ),
-    (Use.ALL, "hoodie.metadata.enable hoodie_py.read.* hoodie_py.conf.*"),
+    # Leases are part of the judgement of who needs a file, which commands that look show, too.
+    (Use.ALL, "hoodie.metadata.enable hoodie_py.read.* hoodie_py.conf.* hoodie_py.leases.*"),
 )
 
 

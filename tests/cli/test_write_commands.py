@@ -82,7 +82,7 @@ def test_rehearsal_tells_that_a_service_would_fail_and_speaks_of_no_commit(run, 
     done = run("delete", spoilt, "--where", "id is not null", "--dry-run")
     assert done.code == 1
     assert "nothing was written" in done.err
-    assert "is no partition of a table" in done.err
+    assert "is not a partition of a table" in done.err
     assert "visible" not in done.err
     assert digest(spoilt) == before
 

@@ -106,7 +106,7 @@ def test_rollback_and_restore(path: Path) -> None:
     planned = run("rollback", path, last, "--dry-run")["files_to_delete"]
     assert before == contents(path)
     assert "came after" in run("rollback", path, first, code=1)
-    assert "no commit" in run("rollback", path, "20991231000000000", code=2)
+    assert "not a commit" in run("rollback", path, "20991231000000000", code=2)
     done = run("rollback", path, last)
     gone = [name for each in done["partitionMetadata"].values() for name in each["successDeleteFiles"]]
     assert len(planned) == len(gone)
