@@ -81,7 +81,7 @@ def row_stream(data: Any) -> RowStream | None:
         return None
     stream = found
     schema = stored_types(stream.schema.empty_table()).schema
-    return RowStream(schema, lambda: _stored(stream))
+    return RowStream(schema, lambda: _stored(stream, schema))
 
 
 def read_once(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> RowStream:
@@ -100,11 +100,33 @@ def read_once(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> RowStream
     return RowStream(schema, read)
 
 
-def _stored(stream: RowStream) -> Iterator[pa.RecordBatch]:
+def _stored(stream: RowStream, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in stream.read():
-        if batch.schema.names != stream.schema.names:
-            raise WriteError(f"a batch has the columns {batch.schema.names}, the first one {stream.schema.names}")
-        yield from stored_types(pa.Table.from_batches([batch])).to_batches()
+        # Iterators of the caller may yield anything.
+        if not isinstance(batch, pa.RecordBatch):
+            raise ConfigError(f"rows are given as {_FORMS}, not as batches with a {type(batch).__name__} among them")
+        if batch.schema.names != schema.names:
+            raise WriteError(f"a batch has the columns {batch.schema.names}, the first one {schema.names}")
+        for found in stored_types(pa.Table.from_batches([batch])).to_batches():
+            yield _alike(found, schema)
+
+
+def _alike(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """
+    Return a batch with the schema of the first one, which may differ in what it says of nulls.
+
+    Raises:
+        WriteError: It has other types, or nulls where the first one excludes them.
+    """
+    for field, own, column in zip(schema, batch.schema, batch.columns, strict=True):
+        if own.type != field.type:
+            raise WriteError(
+                f"column {field.name!r} is {own.type} in a batch, and {field.type} in the first one; give all batches "
+                "the same types"
+            )
+        if own.nullable and not field.nullable and column.null_count:
+            raise WriteError(f"column {field.name!r} has nulls in a batch, and excludes them in the first one")
+    return batch if batch.schema == schema else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
 
 def stored_types(table: pa.Table) -> pa.Table:

@@ -64,20 +64,22 @@ def tag_inserts(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     for batch in batches:
         if not batch.num_rows:
             continue
-        # Inserts look up no keys, so a row that asks for a deletion has nothing to delete.
-        deletes = delete_mask(batch)
-        kept = batch if deletes is None else batch.filter(compute.invert(deletes))
-        paths = job.keys.partition_paths(kept)
         if job.buckets is None:
-            yield _with_tags(kept, paths, pa.nulls(kept.num_rows, pa.string()))
+            # Inserts look up no keys, so a row that asks for a deletion has nothing to delete.
+            deletes = delete_mask(batch)
+            kept = batch if deletes is None else batch.filter(compute.invert(deletes))
+            yield _with_tags(kept, job.keys.partition_paths(kept), pa.nulls(kept.num_rows, pa.string()))
             continue
-        for path, chosen in by_value(paths):
-            part = kept if chosen is None else kept.take(chosen)
+        for path, chosen in by_value(job.keys.partition_paths(batch)):
+            part = batch if chosen is None else batch.take(chosen)
             if path not in found:
                 found[path] = load_partition(job, path)
             targets = bucket_targets(job, found[path], job.buckets, job.keys.record_keys(part))
             found[path].refuse_clustering(targets.file_ids)
-            yield _with_tags(part, pa.repeat(path, part.num_rows), targets.of_rows())
+            tagged = _with_tags(part, pa.repeat(path, part.num_rows), targets.of_rows())
+            # The number of the bucket says where a row to delete would be, as in small writes.
+            dropped = targets.is_new() & _mask(delete_mask(part), part.num_rows)
+            yield tagged.filter(pa.array(~dropped)) if dropped.any() else tagged
 
 
 def _buckets(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[str, int], pa.RecordBatch]]:
@@ -154,8 +156,8 @@ def _mask(deletes: Array | None, count: int) -> npt.NDArray[np.bool_]:
 
 
 def _with_tags(rows: pa.RecordBatch, paths: Array, file_ids: Array) -> pa.RecordBatch:
-    columns: Any = [*rows.columns, paths, file_ids]
-    return pa.RecordBatch.from_arrays(columns, names=[*rows.schema.names, PATH, FILE_ID])
+    # Not by names alone, which would let columns have nulls that the user's schema excludes.
+    return rows.append_column(PATH, paths).append_column(FILE_ID, file_ids)
 
 
 def refuse_untargeted(targets: Array) -> None:

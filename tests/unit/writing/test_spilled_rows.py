@@ -180,3 +180,60 @@ def test_texts_of_every_arrow_type_can_be_spilled(text):
     stream = given.set_column(0, "id", given.column("id").cast(text)).to_batches(10)
     writes.open_table(storage, **TINY).upsert(iter(stream))
     assert writes.merged_rows_of(storage) == sorted(listed, key=lambda row: row["id"])
+
+
+@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "insert_overwrite", "delete"])
+def test_columns_that_exclude_nulls_can_be_spilled(operation):
+    """The schema of the rows stays as given while they get their file groups."""
+    strict = pa.schema([field.with_nullable(False) for field in writes.SCHEMA])
+    listed = [{"id": f"k{number}", "region": "eu", "ts": 1} for number in range(60)]
+    given = pa.Table.from_pylist(listed, schema=strict)
+    states = []
+    for limit in ({}, TINY):
+        storage = writes.create_table(9)
+        writes.open_table(storage, **writes.ALONE).upsert(given.slice(0, 20))
+        getattr(writes.open_table(storage, **{**writes.ALONE, **limit}), operation)(iter(given.slice(10).to_batches(7)))
+        states.append(writes.merged_rows_of(storage))
+    assert states[0] == states[1]
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("operation", ["insert", "bulk_insert", "insert_overwrite"])
+def test_inserted_deletions_mean_the_same_beyond_memory(operation, kind):
+    """With buckets they delete the stored row, as its place is known; also in batches of nothing but deletions."""
+    schema = writes.SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
+    listed = [{"id": f"k{number}", "region": "eu", "ts": 1, "_hoodie_is_deleted": False} for number in range(30)]
+    changes = [{**row, "ts": 2, "_hoodie_is_deleted": number < 10} for number, row in enumerate(listed[:20])]
+    changes += [{**row, "id": f"new{row['id']}"} for row in changes]
+    for index in ({}, BUCKETS):
+        states = []
+        for limit in ({}, TINY):
+            storage = writes.create_table(9, **{"hoodie.table.type": kind})
+            table = writes.open_table(storage, **writes.ALONE, **index)
+            table.upsert(pa.Table.from_pylist(listed, schema=schema))
+            table = writes.open_table(storage, **{**writes.ALONE, **index, **limit})
+            given = pa.Table.from_pylist(changes, schema=schema).to_batches(5)
+            done = getattr(table, operation)(iter(given))
+            rows_left = sorted((row["id"], row["ts"]) for row in writes.merged_rows_of(storage))
+            states.append((done.rows_inserted, done.rows_updated, done.rows_deleted, rows_left))
+        assert states[0] == states[1]
+
+
+def test_batches_that_differ_are_an_error_that_names_the_column():
+    """Never one of Arrow; batches that differ only in what they say of nulls are taken."""
+    strict = pa.schema([field.with_nullable(False) for field in writes.SCHEMA])
+    one = pa.RecordBatch.from_pylist([{"id": "a", "region": "eu", "ts": 1}] * 9, schema=strict)
+    loose = pa.RecordBatch.from_pylist([{"id": "b", "region": "eu", "ts": 1}], schema=writes.SCHEMA)
+    texts = loose.set_column(2, "ts", pa.array(["1"]))
+    nulls = loose.set_column(2, "ts", pa.array([None], pa.int64()))
+    for limit in ({}, TINY):
+        storage = writes.create_table(9)
+        table = writes.open_table(storage, **{**writes.ALONE, **limit})
+        table.upsert(iter([one, loose]))
+        assert [row["id"] for row in writes.merged_rows_of(storage)] == ["a", "b"]
+        for other, words in ((texts, "'ts' is string in a batch, and int64"), (nulls, "'ts' has nulls in a batch")):
+            with pytest.raises(WriteError, match=words):
+                table.upsert(iter([one, other]))
+        with pytest.raises(ConfigError, match="batches with a Table among them"):
+            table.upsert(iter([one, pa.table(one)]))
+        assert not writes.open_table(storage).timeline.pending()
