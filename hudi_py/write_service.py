@@ -24,6 +24,7 @@ from hudi_py.engine.base import Engine
 from hudi_py.errors import (
     ConfigError,
     ConflictError,
+    HudiError,
     RefusedError,
     UnsupportedTable,
     WriteError,
@@ -274,7 +275,9 @@ class WriteService:
             try:
                 results = write_files(transaction)
                 replaced = self._replaced(table, operation, results, based_on.dropped)
-            except (ConfigError, ConflictError, RefusedError, UnsupportedTable, WriteError) as error:  # of the rows
+            except Exception as error:
+                if not _is_of_rows(error):
+                    raise
                 if not isinstance(error, ConflictError) or not is_fenced(self._storage, transaction.instant_time):
                     transaction.abandon_untouched()  # unless another process closed the write
                 raise
@@ -372,3 +375,9 @@ class WriteService:
             keyless=keyless_logs(needed.metadata) if operation in ("UPSERT", "DELETE") else {},
             small_files_max=self._settings[keys.MERGE_SMALL_FILES_MAX],
         )
+
+
+def _is_of_rows(error: Exception) -> bool:
+    """Whether an error says that rows cannot be written, or comes from the iterator of the caller that yields them."""
+    refused = (ConfigError, ConflictError, RefusedError, UnsupportedTable, WriteError)
+    return isinstance(error, refused) or not isinstance(error, HudiError)

@@ -1,5 +1,6 @@
 """Writes of more rows than fit into memory."""
 
+import itertools
 import os
 import random
 
@@ -18,6 +19,10 @@ from support import writes
 TINY = {"hoodie.memory.merge.max.size": 2000, **writes.ALONE}
 SMALL_FILES = {"hoodie.copyonwrite.record.size.estimate": 1 << 20}
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 3}
+SEVERAL = {
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+}
 FEW = 4
 
 
@@ -237,3 +242,21 @@ def test_batches_that_differ_are_an_error_that_names_the_column():
         with pytest.raises(ConfigError, match="batches with a Table among them"):
             table.upsert(iter([one, pa.table(one)]))
         assert not writes.open_table(storage).timeline.pending()
+
+
+@pytest.mark.parametrize("operation", ["upsert", "insert_overwrite"])
+@pytest.mark.parametrize("beside", [{}, SEVERAL], ids=["alone", "several writers"])
+def test_an_error_of_the_callers_iterator_leaves_no_write(operation, beside):
+    """Wherever in the stream it comes: nothing is pending, and the next write, of any settings, goes on."""
+    listed = rows(random.Random(5), range(200), 1)
+
+    def failing(count):
+        yield from itertools.islice(batches(listed), count)
+        raise ZeroDivisionError
+
+    storage = writes.create_table(9)
+    for count in (0, 1, 5, 9):
+        with pytest.raises(ZeroDivisionError):
+            getattr(writes.open_table(storage, **TINY, **beside), operation)(failing(count))
+        assert not list(writes.open_table(storage).timeline)
+    assert writes.open_table(storage, **TINY).upsert(batches(listed)).rows_inserted
