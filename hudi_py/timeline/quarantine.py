@@ -9,15 +9,18 @@ be moved stays where it is; a crash leaves every file at one of the two places.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 import attrs
 
-from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.model.files import OWN_FOLDER, is_partition_path, join_path
+from hudi_py.model.instant import Action, Instant
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
 
 FOLDER: Final = f"{OWN_FOLDER}/quarantine"
 _MANIFEST: Final = "manifest.json"
@@ -140,10 +143,22 @@ def sizes_held(storage: Storage, manifest: Manifest) -> dict[str, dict[str, int]
     }
 
 
-def purge(storage: Storage, now_ms: int) -> tuple[str, ...]:
-    """Delete the removals for good whose time in quarantine is over; returns their names. Damaged manifests stay."""
+def purge(storage: Storage, now_ms: int, kept: Collection[str] = ()) -> tuple[str, ...]:
+    """
+    Delete the removals for good whose time in quarantine is over. Damaged manifests stay.
+
+    Args:
+        storage: Of the table.
+        now_ms: In epoch milliseconds.
+        kept: Names of removals that stay whatever their time: those that are being undone.
+
+    Returns:
+        The names of the deleted ones.
+    """
     over = []
     for name in removals(storage):
+        if name in kept:
+            continue
         try:
             manifest = load_manifest(storage, name)
         except CorruptMetadata as error:
@@ -154,6 +169,36 @@ def purge(storage: Storage, now_ms: int) -> tuple[str, ...]:
             log.info("quarantine.purged", removal=name)
             over.append(name)
     return tuple(over)
+
+
+def pending_undos(contents: Contents, timeline: Timeline) -> dict[str, Instant]:
+    """Requested times of the cleans that are being undone, each to the pending rollback that does it."""
+    found = {}
+    for instant in timeline.pending(Action.ROLLBACK):
+        try:
+            target = contents.rollback_plan(instant).instant_to_rollback
+        except (CorruptMetadata, NotFound):  # it has done nothing, and never will (rule B-7)
+            continue
+        if target is not None and target.action == Action.CLEAN.value:
+            found[target.requested_time] = instant
+    return found
+
+
+def refuse_under_undo(contents: Contents, timeline: Timeline, what: str) -> None:
+    """
+    Refuse what looks at old files in the folders while the undo of a clean is pending.
+
+    Some of its files are back and others are not, and the metadata table lists none of them: what counts on them loses
+    rows, and what deletes them leaves an undo that can never be finished.
+
+    Raises:
+        RefusedError: Finish the undo first.
+    """
+    for time, instant in pending_undos(contents, timeline).items():
+        raise RefusedError(
+            f"{contents.store.storage.root}: {what} refused, nothing was changed: {instant} is pending, the undo of "
+            f"clean {time}. Finish it: hudi-py undo TABLE {time}, or hudi-py recover"
+        )
 
 
 def forget(storage: Storage, name: str) -> None:

@@ -36,6 +36,7 @@ class Bound(enum.Enum):
     BEHIND_SAVEPOINT = "its rows are the newest, and Apache Hudi does not show what is archived behind a savepoint"
     METADATA_TABLE = "the metadata table has not compacted it yet"
     RESTORE = "a restore is pending"
+    UNDO = "the undo of a clean is pending, by which replaced files come back; hudi-py recover finishes it"
     DAMAGED = "it does not decode"
     LOST_ARCHIVE = (
         "the archive of earlier commits is missing, and with a new one nobody would notice: bring its folder back from "

@@ -52,6 +52,7 @@ from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.lock import held_if_free
 from hudi_py.timeline.markers import delete_markers, instants_with_markers
+from hudi_py.timeline.quarantine import pending_undos
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.versions.format import ArchiveForm
 
@@ -118,6 +119,8 @@ class ArchiveService:
         plan = plan_archive(timeline, facts, self.config)
         if plan.instants and self._is_archive_lost(timeline):
             return attrs.evolve(plan, instants=(), bound=Bound.LOST_ARCHIVE)
+        if plan.instants and self.data_timeline is None and pending_undos(self.contents, timeline):
+            return attrs.evolve(plan, instants=(), bound=Bound.UNDO)
         time = self._first_with_replaced_files(plan.instants)
         return (
             plan if time is None else plan_archive(timeline, attrs.evolve(facts, replaced_files_of=time), self.config)

@@ -35,7 +35,7 @@ from hudi_py.services.clean.planning.stored_plan import to_record
 from hudi_py.services.clean.planning.table_planner import TablePlanner
 from hudi_py.services.clean.result import CleanResult
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.quarantine import purge
+from hudi_py.timeline.quarantine import pending_undos, purge
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import prepared
 
@@ -225,7 +225,7 @@ class CleanService:
         self.contents.store.leases.purge()
         deadline = self.planner.deadline()
         if self.config.quarantine:
-            purge(self.contents.store.storage, int(self.contents.store.clock.now().timestamp() * 1000))
+            self._empty_quarantine()
         expired = tuple(each.requested_time for each in self._remove_expired(deadline))
         planned = self._schedule(deadline)
         results = self.execute_pending(deadline, planned=planned)
@@ -234,6 +234,12 @@ class CleanService:
             planned = self._schedule(deadline)
             results += self.execute_pending(deadline, planned=planned)
         return [attrs.evolve(each, expired_savepoints=expired) for each in results[:1]] + results[1:]
+
+    def _empty_quarantine(self) -> None:
+        store = self.contents.store
+        with store.lock.held("quarantine"):  # an undo holds it, too, from its first look at the files to its end
+            undone = pending_undos(self.contents, store.load())
+            purge(store.storage, int(store.clock.now().timestamp() * 1000), undone)
 
     def _remember_leftovers(self, seen: Situation, plan: CleanPlan) -> None:
         """Forget files left by earlier cleans that are deleted by now, or that the plan deletes."""

@@ -39,7 +39,7 @@ from hudi_py.timeline.completions import contents_of, undone_by
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Rhythm, pulses
 from hudi_py.timeline.markers import read_markers
-from hudi_py.timeline.quarantine import Manifest, free_name, sizes_in, store_manifest
+from hudi_py.timeline.quarantine import Manifest, free_name, pending_undos, sizes_in, store_manifest
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 
@@ -193,6 +193,10 @@ class OrphanService:
         facts = gather(contents, self.table, metadata=FILES_PARTITION in self.table.metadata_partitions)
         expected = Expectation(facts)
         doubtful = list(doubts(facts, expected, early))
+        # Files that it has put back are still in the list of what the clean deleted.
+        doubtful += [
+            f"{each} is pending, the undo of a clean" for each in pending_undos(contents, facts.timeline).values()
+        ]
         verdicts: list[OrphanVerdict] = []
         try:
             seen = self._surroundings(contents, facts, expected, suspects)

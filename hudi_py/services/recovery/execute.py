@@ -170,7 +170,8 @@ class RecoveryExecutor:
             target = self.contents.rollback_plan(found).instant_to_rollback
             if target is not None and target.action == Action.CLEAN.value:
                 undo = UndoService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
-                undo.run(target.requested_time)
+                if not undo.settle_if_lost(target.requested_time):
+                    undo.run(target.requested_time)
             elif target is not None:
                 self._rollbacks.roll_back(target.requested_time)
 

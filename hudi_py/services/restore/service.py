@@ -51,6 +51,7 @@ from hudi_py.services.rollback.stored import stored_plan
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers, instants_with_markers
+from hudi_py.timeline.quarantine import refuse_under_undo
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Requested, prepared, withdraw
 from hudi_py.txn.pairs import Service, judge
@@ -270,6 +271,7 @@ class RestoreService:
         return True
 
     def _new_plan(self, timeline: Timeline, savepoint_time: str) -> JudgedRestore:
+        refuse_under_undo(self.contents, timeline, f"restore to {savepoint_time}")
         try:
             return self._judged_plan(timeline, savepoint_time)
         except FilesGone as error:

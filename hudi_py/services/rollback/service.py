@@ -35,6 +35,7 @@ from hudi_py.services.rollback.stored import stored_plan
 from hudi_py.timeline.archive import load_archived_commits
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers_of_completed
+from hudi_py.timeline.quarantine import refuse_under_undo
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Requested, prepared, withdraw
 from hudi_py.txn.pairs import Service
@@ -228,6 +229,7 @@ class RollbackService:
             written = self._leftovers.of_pending(target)
             return CheckedRollback(planning.rollback_plan(planning.target_info(target), written, root))
         refuse_leased(self.contents, f"rollback of {target}", (target.requested_time,))
+        refuse_under_undo(self.contents, timeline, f"rollback of {target}")
         metadata = self.contents.commit(target)
         before = StateBefore(self.contents, self.table).judge(timeline, (target,))
         times = frozenset((target.requested_time,))

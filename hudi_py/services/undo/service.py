@@ -17,19 +17,19 @@ slices than before. docs/decisions/undo.md says why it is done in this form.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 
 import attrs
 
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, StorageError
+from hudi_py.errors import ConfigError, RefusedError, StorageError
 from hudi_py.fsview.fate import judge_partition_files
 from hudi_py.fsview.loader import load_facts
 from hudi_py.fsview.needs import Failed, Latest, Needed, Unknown
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.model.files import is_base_file, join_path, parse_log_file
+from hudi_py.model.files import is_base_file, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan
 from hudi_py.runtime.log import log
@@ -38,10 +38,10 @@ from hudi_py.services.undo.result import UndoReport
 from hudi_py.storage.base import Storage, StorageFailure
 from hudi_py.timeline.archive import is_archived
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.quarantine import Manifest, forget, load_manifest, sizes_held
+from hudi_py.timeline.quarantine import Manifest, forget, load_manifest, pending_undos, sizes_held
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
-from hudi_py.txn.commit import Requested, prepared
+from hudi_py.txn.commit import Begun, Requested, prepared
 
 _CLEAN: Final = "clean"
 
@@ -98,6 +98,37 @@ class UndoService:
         log.info("undo.done", removal=name, files=len(report.files), rollback=report.rollback)
         return report
 
+    def settle_if_lost(self, name: str) -> bool:
+        """
+        End an undo that was begun and can never be finished, because the quarantine of the clean is deleted.
+
+        While the clean is completed, to every reader it was never undone: the undo is withdrawn, and what was put back
+        `orphans` finds. Once it has left the timeline everything is done but the completion, for which no file matters.
+
+        Returns:
+            Whether there was such an undo.
+
+        Raises:
+            ConflictError: Another process holds the table's lock; nothing was changed.
+        """
+        store = self._store
+        with store.lock.held(f"undo of {name}"):
+            timeline = store.load()
+            clean, pending = timeline.find(name, Action.CLEAN), pending_undos(self.contents, timeline).get(name)
+            if pending is None or load_manifest(self._storage, name) is not None:
+                return False
+            if clean is None:
+                with Begun(store, pending).ready() as ready:
+                    ready.record(lambda _, __: None).publish(
+                        _metadata(pending, name, ())
+                    )  # recorded before the clean left
+            else:
+                self.metadata_table.forget(pending.requested_time)
+                for each in sorted(store.files_of(pending), key=lambda each: each.state, reverse=True):
+                    store.remove(each)  # the plan last: without it nobody could tell what the rest is
+        log.warning("undo.lost", removal=name, rollback=pending.requested_time, was_done=clean is None)
+        return True
+
     # --- judging -------------------------------------------------------------------------------------------------
     def _manifest(self, name: str) -> Manifest:
         is_name = name.replace("-", "").isalnum()
@@ -122,14 +153,17 @@ class UndoService:
         held = sizes_held(self._storage, manifest)
         timeline = self._store.load()
         if manifest.kind != _CLEAN:
-            return {path: {name: names[name] for name in names if name in manifest.files.get(path, {})}
-                    for path, names in held.items()}  # fmt: skip
+            files = {path: {name: names[name] for name in names if name in manifest.files.get(path, {})}
+                     for path, names in held.items()}  # fmt: skip
+            self._check_orphans(timeline, manifest, files)
+            return files
         self._check_timeline(timeline, manifest)
         back: dict[str, dict[str, int]] = {}
         gone = []
         for path, names in manifest.files.items():
-            there = {entry.name: entry.size_bytes or 0 for entry in self._storage.list(path, details=True)}
+            there = self._sizes_there(path)
             here = held.get(path, {})
+            self._check_places(manifest, path, here, there)
             # An attempt that was interrupted may have moved some; files that the clean never moved are there, too.
             back[path] = {name: here.get(name, there.get(name, -1)) for name in names}
             gone += [join_path(path, name) for name, size in back[path].items() if size < 0]
@@ -138,10 +172,37 @@ class UndoService:
             raise RefusedError(self._no(manifest, f"{len(gone)} of its files are in no place any more, as {gone[0]}"))
         return back
 
+    def _sizes_there(self, path: str) -> dict[str, int]:
+        return {entry.name: entry.size_bytes or 0 for entry in self._storage.list(path, details=True)}
+
+    def _check_places(self, manifest: Manifest, path: str, here: Mapping[str, int], there: Mapping[str, int]) -> None:
+        """A move would replace a file that was written under the same name since; of a copy the size is the same."""
+        for name in sorted(here.keys() & there.keys()):
+            if here[name] != there[name] and (is_base_file(name) or parse_log_file(name) is not None):
+                why = f"{join_path(path, name)} is there again, with {there[name]} bytes instead of {here[name]}"
+                raise RefusedError(self._no(manifest, why))
+
+    def _check_orphans(self, timeline: Timeline, manifest: Manifest, files: Mapping[str, Mapping[str, int]]) -> None:
+        """Archival may have passed the time of a failed write since, and readers take what is older for committed."""
+        facts = load_facts(timeline, self.contents)
+        completed = {each.requested_time for each in timeline.writes.completed()}
+        for path, names in files.items():
+            there = self._sizes_there(path)
+            self._check_places(manifest, path, names, there)
+            fates = judge_partition_files(facts, path, sorted(there.keys() | names.keys()))
+            for name in names:
+                parsed, fate = parse_base_file(name) or parse_log_file(name), fates.of(name)
+                # What a retried task left has the fate of the slice that its twin holds.
+                if parsed is None or parsed.instant_time in completed or not isinstance(fate, Needed):
+                    continue
+                if any(isinstance(need, Latest) for need in fate.by):
+                    why = f"if {join_path(path, name)} came back, readers would take it for the newest rows, for the "
+                    raise RefusedError(self._no(manifest, f"{why}timeline begins later than its write by now"))
+
     def _check_timeline(self, timeline: Timeline, manifest: Manifest) -> None:
         clean = timeline.find(manifest.name, Action.CLEAN)
         if clean is None:
-            if self._pending(timeline, manifest.name) is not None:
+            if manifest.name in pending_undos(self.contents, timeline):
                 return
             if is_archived(self._storage, self.table, manifest.name):
                 raise RefusedError(self._no(manifest, "it is archived"))
@@ -177,22 +238,11 @@ class UndoService:
     def _no(self, manifest: Manifest, why: str) -> str:
         return f"{self._root}: {manifest.kind} {manifest.name} cannot be undone: {why}; nothing was changed"
 
-    def _pending(self, timeline: Timeline, clean: str) -> Instant | None:
-        """The rollback by which the undo of a clean was begun."""
-        for instant in timeline.pending(Action.ROLLBACK):
-            try:
-                target = self.contents.rollback_plan(instant).instant_to_rollback
-            except (CorruptMetadata, NotFound):
-                continue
-            if target is not None and (target.requested_time, target.action) == (clean, Action.CLEAN.value):
-                return instant
-        return None
-
     # --- acting --------------------------------------------------------------------------------------------------
     def _undo_clean(self, manifest: Manifest, files: Mapping[str, Mapping[str, int]], report: UndoReport) -> UndoReport:
         store = self._store
         target = InstantInfo(manifest.name, Action.CLEAN.value)
-        pending = self._pending(store.load(), manifest.name)
+        pending = pending_undos(self.contents, store.load()).get(manifest.name)
         if pending is None:
             requested = prepared(store, Action.ROLLBACK).request(RollbackPlan(instant_to_rollback=target))
         else:
@@ -200,13 +250,9 @@ class UndoService:
         begun = requested.begin()
         started = store.clock.now()
         restored = self._put_back(manifest)
-        metadata = RollbackMetadata(
-            start_rollback_time=begun.instant.requested_time,
+        metadata = attrs.evolve(
+            _metadata(begun.instant, manifest.name, files),
             time_taken_ms=max(0, int((store.clock.now() - started).total_seconds() * 1000)),
-            total_files_deleted=0,
-            commits_rollback=(manifest.name,),
-            partitions={path: RollbackPartitionMetadata(partition_path=path) for path in files},
-            instants_rollback=(target,),
         )
         data = {
             path: {name: size for name, size in names.items() if is_base_file(name) or parse_log_file(name) is not None}
@@ -255,3 +301,14 @@ class UndoService:
     @property
     def _root(self) -> str:
         return self._storage.root
+
+
+def _metadata(rollback: Instant, clean: str, paths: Iterable[str]) -> RollbackMetadata:
+    return RollbackMetadata(
+        start_rollback_time=rollback.requested_time,
+        time_taken_ms=0,
+        total_files_deleted=0,
+        commits_rollback=(clean,),
+        partitions={path: RollbackPartitionMetadata(partition_path=path) for path in paths},
+        instants_rollback=(InstantInfo(clean, Action.CLEAN.value),),
+    )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.runtime.clock import FixedClock
+from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.table import Table
-from hudi_py.testing import interruptions
+from hudi_py.testing import Crash, StopAfter, interruptions
 from hudi_py.timeline import quarantine
 from support.tables import NOW, TableBuilder, at, data_files
 
@@ -207,3 +209,119 @@ def assert_whole(storage, whole):
             copies = [content for where, content in there.items() if where.endswith(path)]
             assert copies, path
             assert set(copies) == {data}, path
+
+
+def begun(layout, verb, path_end=""):
+    """An undo that ended right after the first call of this verb on such a path; the table, and the clean's time."""
+    for number in range(40):
+        builder, result = cleaned(layout)
+        faulty = StopAfter(builder.storage, number)
+        with suppress(Crash):
+            opened(faulty, builder.clock).undo(result.instant)
+        builder.clock.move(timedelta(seconds=5))
+        if (faulty.fired or "").startswith(verb) and (faulty.fired or "").endswith(path_end):
+            return builder, result.instant
+    raise AssertionError(f"an undo never calls {verb} {path_end}")
+
+
+@LAYOUTS
+@pytest.mark.parametrize("after", [("move_many", ""), ("delete", ".clean")], ids=["put back", "left the timeline"])
+def test_nothing_counts_on_the_files_of_a_half_done_undo(layout, after):
+    """Clean, rollback, restore, search for orphans refuse and archival waits; recover finishes it and all go on."""
+    builder, _ = begun(layout, *after)
+    before = builder.storage.files()
+
+    def table():
+        return opened(builder.storage, builder.clock)
+
+    with suppress(RefusedError):  # with the clean still on the timeline there is nothing to plan
+        assert table().clean(commits_retained=1) == []
+    with pytest.raises(RefusedError, match="undo of clean"):
+        table().rollback(at(3))
+    with suppress(RefusedError):
+        assert not table().orphans(older_than="0m", now=builder.clock.now() + timedelta(days=400)).done
+    assert table().archive(keep_min_commits=1, keep_max_commits=2).instants == ()
+    assert data_files(builder.storage) == data_files(MemoryStorage.from_files(before, builder.storage.root))
+    table().recover()
+    assert not table().timeline.pending()
+    assert data_files(builder.storage) == data_files(history(layout).storage)
+    builder.clock.move(timedelta(seconds=5))
+    assert len(table().clean(commits_retained=1)[0].deleted_files) == 2
+
+
+def test_a_restore_waits_for_the_undo_that_is_pending():
+    """Files that are half back are no ground for what the restored state needs."""
+    builder = history()
+    builder.table().create_savepoint(at(3))
+    builder.clock.move(timedelta(seconds=1))
+    builder.commit(at(4), {"r0": ["f"], "r1": ["g"]})
+    (result,) = opened(builder.storage, builder.clock).clean(commits_retained=1)
+    builder.clock.move(timedelta(seconds=1))
+    with suppress(Crash):
+        opened(StopAfter(builder.storage, 0, verbs=["move_many"]), builder.clock).undo(result.instant)
+    builder.clock.move(timedelta(seconds=1))
+    with pytest.raises(RefusedError, match="undo of clean"):
+        opened(builder.storage, builder.clock).restore(at(3))
+    opened(builder.storage, builder.clock).undo(result.instant)
+    builder.clock.move(timedelta(seconds=1))
+    opened(builder.storage, builder.clock).restore(at(3))
+
+
+@LAYOUTS
+def test_quarantine_is_not_emptied_under_an_undo(layout):
+    """The undo was begun in time, and can be finished whenever that is."""
+    builder, time = begun(layout, "create_new", "rollback.inflight")
+    builder.clock.move(timedelta(days=30))
+    with suppress(RefusedError):
+        opened(builder.storage, builder.clock).clean(commits_retained=1)
+    assert quarantine.removals(builder.storage) == (time,)
+    opened(builder.storage, builder.clock).undo(time)
+    assert data_files(builder.storage) == data_files(history(layout).storage)
+
+
+@LAYOUTS
+@pytest.mark.slow
+def test_an_undo_whose_quarantine_is_lost_can_be_ended(layout):
+    """At each call of the undo: recover withdraws or completes it, and cleans go on."""
+    instant = cleaned(layout)[1].instant
+    for case in interruptions(lambda: cleaned(layout)[0].storage, every=3):
+        clock = FixedClock(NOW + timedelta(seconds=1))
+        case.run(lambda storage, clock=clock: opened(storage, clock).undo(instant))
+        case.storage.delete_folder(quarantine.FOLDER)
+        clock.move(timedelta(seconds=5))
+        assert [each.error for each in opened(case.storage, clock).recover() if each.error] == [], repr(case)
+        assert not opened(case.storage, clock).timeline.pending(), repr(case)
+        opened(case.storage, clock).clean(commits_retained=1)
+
+
+@LAYOUTS
+def test_orphans_do_not_come_back_as_rows(layout):
+    """Once archival has passed the time of a failed write, readers would take its files for committed."""
+    builder, name, path = with_orphan(layout)
+    for number in range(4, 9):
+        builder.commit(at(number), {"r0": ["f"], "r1": ["g"]})
+    opened(builder.storage, builder.clock, {}).clean(commits_retained=1)
+    builder.clock.move(timedelta(seconds=1))
+    assert opened(builder.storage, builder.clock).archive(keep_min_commits=2, keep_max_commits=3).instants
+    with pytest.raises(RefusedError, match="newest rows"):
+        opened(builder.storage, builder.clock).undo(name)
+    assert builder.storage.size(path) is None
+
+
+def test_an_undo_replaces_no_file_that_was_written_since():
+    """A file of the same name with other bytes stays, and so does the one in quarantine."""
+    builder, name, path = with_orphan(2)
+    builder.put(path, b"of another writer")
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match="is there again"):
+        opened(builder.storage, builder.clock).undo(name)
+    assert builder.storage.files() == before
+
+
+def with_orphan(layout):
+    """A table whose only orphan is in quarantine: the table, the name of the removal, the path of the file."""
+    builder = history(layout)
+    path = f"r0/{builder.base_name('x', at(2)[:-7] + '1500000')}"
+    builder.storage._clock_ms = lambda: int((NOW - timedelta(days=30)).timestamp() * 1000)
+    builder.put(path, b"bytes")
+    return builder, opened(builder.storage, builder.clock).orphans().quarantine.rpartition("/")[2], path

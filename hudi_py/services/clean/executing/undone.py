@@ -16,7 +16,8 @@ def refuse_under_undoing(contents: Contents, timeline: Timeline) -> None:
     """
     Raise while a restore, or the rollback of a commit that still counts as completed, is pending.
 
-    The rollback of a failed write is no obstacle: no view shows its files. Apache Hudi plans in all of these cases.
+    So is the undo of a clean. The rollback of a failed write is no obstacle: no view shows its files. Apache Hudi plans
+    in all of these cases.
 
     Raises:
         RefusedError: Finish the rollback or restore first.
@@ -28,6 +29,10 @@ def refuse_under_undoing(contents: Contents, timeline: Timeline) -> None:
             target = contents.rollback_plan(rollback).instant_to_rollback
         except CorruptMetadata:  # without a readable plan it has undone nothing, and never will (rule B-7)
             continue
+        # The undo of a clean: its files, which come back, would be planned again before all of them are there. In its
+        # last steps the clean has left the timeline already.
+        if target is not None and target.action == Action.CLEAN.value:
+            raise RefusedError(_text(contents, f"{rollback} is pending, which undoes clean {target.requested_time}"))
         undone = None if target is None else timeline.find(target.requested_time)
         if undone is not None and not undone.is_pending:
             raise RefusedError(_text(contents, f"{rollback} is pending, which undoes {undone}"))
