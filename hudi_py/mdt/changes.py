@@ -25,12 +25,14 @@ class ListingChanges:
         deleted: Partition path to file names.
         written_partitions: Partitions to list, empty ones included.
         deleted_partitions: Partitions to list no longer.
+        is_return: Whether what is added was listed before, and then deleted.
     """
 
     added: Mapping[str, Mapping[str, int]] = attrs.field(factory=dict)
     deleted: Mapping[str, Iterable[str]] = attrs.field(factory=dict)
     written_partitions: tuple[str, ...] = ()
     deleted_partitions: tuple[str, ...] = ()
+    is_return: bool = False
 
 
 def changes_of_commit(metadata: CommitMetadata) -> ListingChanges:

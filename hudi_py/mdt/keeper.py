@@ -204,7 +204,9 @@ class MetadataTableKeeper:
             files: Partition path to names of data files and their sizes in bytes.
         """
         added = {path: names for path, names in files.items() if names}
-        return self._record(timeline, instant, ListingChanges(added=added, written_partitions=tuple(files)))
+        return self._record(
+            timeline, instant, ListingChanges(added=added, written_partitions=tuple(files), is_return=True)
+        )
 
     def record_rollback(
         self,

@@ -31,7 +31,8 @@ from hudi_py.formats.log_block import HeaderKey, encode_log_block
 from hudi_py.mdt.blocks import Validity, merge_blocks, read_blocks, visible_blocks
 from hudi_py.mdt.changes import ListingChanges, records_of
 from hudi_py.mdt.lookup import PREFIXES
-from hudi_py.mdt.records import ALL_PARTITIONS, Files, encode_files
+from hudi_py.mdt.read import Base
+from hudi_py.mdt.records import ALL_PARTITIONS, Alone, Files, encode_files, present
 from hudi_py.mdt.shares import (
     Share,
     completed_metadata,
@@ -236,13 +237,15 @@ def _without_double_deletions(
     partition.
     """
     records = records_of(changes)
-    if not any(info.is_deleted for files in records.values() for info in files.values()):
+    if not changes.is_return and not any(info.is_deleted for files in records.values() for info in files.values()):
         return records, {}
     validity = Validity(timeline, data_timeline)
     blocks = visible_blocks(table, file_slice, timeline, validity)
     # What an earlier attempt of this instant wrote is deleted or used again, so it must not count as said already.
     others = [(log, b) for log, b in blocks if b.header.get(HeaderKey.INSTANT_TIME) != requested_time]
     logged = merge_blocks(table, file_slice, others)
+    if changes.is_return:
+        return _returned(table, file_slice, records, logged), {}
     kept = {}
     for key, files in records.items():
         gone = {name for name, info in logged.get(key, {}).items() if info.is_deleted}
@@ -252,6 +255,30 @@ def _without_double_deletions(
     known = logged.get(ALL_PARTITIONS, {})
     twice = {n: i for n, i in kept.get(ALL_PARTITIONS, {}).items() if i.is_deleted and n in known}
     return kept, {ALL_PARTITIONS: twice} if twice else {}
+
+
+def _returned(
+    table: MetadataTable, file_slice: Slice, records: Mapping[str, Files], logged: Mapping[str, Files]
+) -> dict[str, Files]:
+    """
+    The records by which files count again that the log files say are deleted.
+
+    What the base file knows comes back by a second deletion, which cancels the first. If it were added instead, the
+    next deletion, Apache Hudi's too, would only cancel that, and the file would be listed for ever.
+    """
+    if file_slice.base is None:
+        return dict(records)
+    path, found = file_slice.path(file_slice.base.name), {}
+    with table.storage.open_read(path) as stream:
+        base = Base(stream, table.source(path))
+        for key, files in records.items():
+            said = logged.get(key, {})
+            known = {} if isinstance(said, Alone) else present(base.get(key) or {})
+            found[key] = {
+                name: said[name] if name in known and name in said and said[name].is_deleted else info
+                for name, info in files.items()
+            }
+    return found
 
 
 # --- what an earlier attempt left -------------------------------------------------------------------------------------

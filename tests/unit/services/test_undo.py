@@ -14,6 +14,7 @@ from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.table import Table
 from hudi_py.testing import Crash, StopAfter, interruptions
 from hudi_py.timeline import quarantine
+from support import writes
 from support.tables import NOW, TableBuilder, at, data_files
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
@@ -325,3 +326,19 @@ def with_orphan(layout):
     builder.storage._clock_ms = lambda: int((NOW - timedelta(days=30)).timestamp() * 1000)
     builder.put(path, b"bytes")
     return builder, opened(builder.storage, builder.clock).orphans().quarantine.rpartition("/")[2], path
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_later_clean_is_listed_as_if_the_first_had_never_run(version):
+    """What a base file of the metadata table knows is neither lost by the undo nor listed after the next clean."""
+    storage, settings = writes.create_table(version), {**SETTINGS, "hoodie.metadata.enable": True}
+    for number in range(4):  # the last one creates the metadata table, whose base file lists all files so far
+        row = {"id": "a", "region": "eu", "ts": number, "note": ""}
+        given = {**settings, "hoodie.metadata.enable": number == 3}
+        writes.upsert(storage, [row], Table(storage, settings=given))
+    (result,) = Table(storage, settings=settings).clean(commits_retained=1)
+    Table(storage, settings=settings).undo(result.instant)
+    assert [each.code for each in Table(storage, settings=settings).check()] == []
+    (again,) = Table(storage, settings=settings).clean(commits_retained=1)
+    assert again.deleted_files == result.deleted_files
+    assert [each.code for each in Table(storage, settings=settings).check()] == []
