@@ -184,6 +184,15 @@ def pending_undos(contents: Contents, timeline: Timeline) -> dict[str, Instant]:
     return found
 
 
+def undoes_clean(contents: Contents, rollback: Instant) -> bool:
+    """Whether a completed rollback undid a clean; one that does not decode undid a write, as those of Apache Hudi."""
+    try:
+        undone = contents.rollback(rollback).instants_rollback
+    except (CorruptMetadata, NotFound):
+        return False
+    return any(each.action == Action.CLEAN.value for each in undone)
+
+
 def refuse_under_undo(contents: Contents, timeline: Timeline, what: str) -> None:
     """
     Refuse what looks at old files in the folders while the undo of a clean is pending.

@@ -51,7 +51,7 @@ from hudi_py.services.rollback.stored import stored_plan
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers, instants_with_markers
-from hudi_py.timeline.quarantine import refuse_under_undo
+from hudi_py.timeline.quarantine import refuse_under_undo, undoes_clean
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Requested, prepared, withdraw
 from hudi_py.txn.pairs import Service, judge
@@ -165,7 +165,7 @@ class RestoreService:
             restore_instant_info=plan.instants_to_rollback,
         )
         with begun.ready() as ready:
-            rollbacks_after = (i.requested_time for i in _rollbacks(ready.timeline, savepoint_time))
+            rollbacks_after = (i.requested_time for i in self._rollbacks(ready.timeline, savepoint_time))
             # Under the lock: a rollback of another process may have been added since.
             vanishing = {*metadata.instants_to_rollback, *rollbacks_after}
             ready.record(partial(self.metadata_table.record_restore, vanishing=vanishing)).publish(metadata)
@@ -368,7 +368,7 @@ class RestoreService:
         """
         store = self.contents.store
         timeline = store.load()
-        later = _rollbacks(timeline, savepoint_time)
+        later = self._rollbacks(timeline, savepoint_time)
         times = {each.requested_time for each in later}
         rollbacks = [i for i in timeline if i.action is Action.ROLLBACK and i.requested_time in times]
         sweep_markers(self.contents, timeline, instants_with_markers(store.storage), rollbacks)
@@ -376,7 +376,13 @@ class RestoreService:
             delete_markers(store.storage, each.requested_time)
             store.remove(each)
 
+    def _rollbacks(self, timeline: Timeline, savepoint_time: str) -> list[Instant]:
+        """
+        The rollbacks that a restore removes, in all their states.
 
-def _rollbacks(timeline: Timeline, savepoint_time: str) -> list[Instant]:
-    """The rollbacks that a restore removes, in all their states."""
-    return [i for i in timeline.all_states if i.action is Action.ROLLBACK and i.requested_time > savepoint_time]
+        Those that undo a clean stay. They undo no write, and the metadata table would forget with them that files are
+        back: its records of the clean remain.
+        """
+        after = [i for i in timeline.all_states if i.action is Action.ROLLBACK and i.requested_time > savepoint_time]
+        stay = {i.requested_time for i in after if i.is_completed and undoes_clean(self.contents, i)}
+        return [i for i in after if i.requested_time not in stay]

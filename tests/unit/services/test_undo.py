@@ -342,3 +342,27 @@ def test_a_later_clean_is_listed_as_if_the_first_had_never_run(version):
     (again,) = Table(storage, settings=settings).clean(commits_retained=1)
     assert again.deleted_files == result.deleted_files
     assert [each.code for each in Table(storage, settings=settings).check()] == []
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_restore_forgets_no_file_that_an_undo_brought_back(version):
+    """The rollback that undid the clean stays, for the metadata table's records of the clean stay, too."""
+    storage, settings = writes.create_table(version), {**SETTINGS, "hoodie.metadata.enable": True}
+
+    def table():
+        return Table(storage, settings=settings)
+
+    for number in range(3):
+        writes.upsert(storage, [{"id": "a", "region": "eu", "ts": number, "note": ""}], table())
+    first, _, third = (each.requested_time for each in table().timeline.commits.completed())
+    table().create_savepoint(third)
+    writes.upsert(storage, [{"id": "a", "region": "eu", "ts": 3, "note": ""}], table())
+    (result,) = table().clean(commits_retained=1)
+    undone = table().undo(result.instant)
+    table().restore(third)
+    assert set(undone.files) <= storage.files().keys()
+    assert [row["ts"] for row in table().as_of(first).rows().to_arrow().to_pylist()] == [0]
+    assert [each.code for each in table().check()] == []
+    (again,) = table().clean(file_versions_retained=1)
+    assert set(again.deleted_files) == set(result.deleted_files)
+    assert [each.code for each in table().check()] == []
