@@ -31,17 +31,30 @@ def run_child(words: Sequence[str], environment: Mapping[str, str], *, quiet: bo
         ConfigError: There is no such command, or it cannot be run.
     """
     output = _STDERR if quiet else None
-    try:
-        child = subprocess.Popen(words, env={**os.environ, **environment}, stdout=output)
-    except OSError as error:
-        raise ConfigError(f"the command {words[0]!r} cannot be run: {error.strerror}") from error
+    started: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
 
     def pass_on(number: int, _: Any) -> None:
-        child.send_signal(number)
+        if started:
+            started[0].send_signal(number)
+        else:
+            early.append(number)
 
+    def leave_to_child(number: int, _: Any) -> None:
+        if not started:  # it was not there yet to get it from the terminal
+            early.append(number)
+
+    # Before the child starts: a signal in between would end this process, and leave the child and the lease behind.
     former = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGHUP)}
-    former[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
+    former[signal.SIGINT] = signal.signal(signal.SIGINT, leave_to_child)
     try:
+        try:
+            child = subprocess.Popen(words, env={**os.environ, **environment}, stdout=output)
+        except OSError as error:
+            raise ConfigError(f"the command {words[0]!r} cannot be run: {error.strerror}") from error
+        started.append(child)
+        for number in early:
+            child.send_signal(number)
         code = child.wait()
     finally:
         for number, handler in former.items():

@@ -90,7 +90,7 @@ def test_signals_end_the_command_and_release_the_lease(run, trips, number):
     process.send_signal(number)
     if number is signal.SIGINT:  # as a terminal sends it: to the command, too
         for child in children:
-            subprocess.run(["kill", "-INT", child], check=True)
+            subprocess.run(["kill", "-INT", child], check=False)  # it may have ended by now
     assert 128 + number == process.wait(30)
     assert run("lease", "list", trips, "--json").json == []
 
