@@ -132,15 +132,12 @@ def removals(storage: Storage) -> tuple[str, ...]:
 
 def sizes_held(storage: Storage, manifest: Manifest) -> dict[str, dict[str, int]]:
     """The files that are in quarantine now: partition path to names and sizes in bytes."""
-    return {
-        path: {
-            entry.name: entry.size_bytes or 0
-            for entry in storage.list(join_path(manifest.files_folder, path) if path else folder, details=True)
-            if not entry.is_folder
-        }
-        for folder in (manifest.files_folder,)
-        for path in manifest.files
-    }
+    found = {}
+    for path in manifest.files:
+        folder = join_path(manifest.files_folder, path) if path else manifest.files_folder
+        entries = storage.list(folder, details=True)
+        found[path] = {entry.name: entry.size_bytes or 0 for entry in entries if not entry.is_folder}
+    return found
 
 
 def purge(storage: Storage, now_ms: int, kept: Collection[str] = ()) -> tuple[str, ...]:

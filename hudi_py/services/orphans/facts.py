@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from hudi_py.model.files import join_path
 from hudi_py.model.shown import Shown
 
 
@@ -50,7 +51,7 @@ class OrphanFile:
     @property
     def path(self) -> str:
         """Path relative to the table."""
-        return f"{self.partition_path}/{self.name}" if self.partition_path else self.name
+        return join_path(self.partition_path, self.name)
 
 
 @attrs.frozen(slots=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hudi_py.errors import ConfigError
+from hudi_py.fsview.lister import FolderLister
 from hudi_py.fsview.listing import listing_threads
 from hudi_py.model.files import METADATA_FOLDER, join_path
 from hudi_py.storage.base import Entry, Storage
@@ -45,29 +45,24 @@ def walk_table(storage: Storage, others: Callable[[str], None]) -> Iterator[Fold
         storage: Storage of the table.
         others: Called with the path of each folder that is a table of its own.
     """
-    threads = listing_threads(storage)
+    lister = FolderLister(storage, threads=listing_threads(storage))
     level: list[tuple[str, int | None]] = [("", None)]
-    with ThreadPoolExecutor(threads) as pool:
-        while level:
-            listings = (
-                pool.map(lambda folder: storage.list(folder[0], details=True), level)
-                if threads > 1
-                else (storage.list(path, details=True) for path, _ in level)
-            )
-            below: list[tuple[str, int | None]] = []
-            for (path, modified_ms), entries in zip(level, listings, strict=True):
-                folders = [entry for entry in entries if entry.is_folder]
-                if path and any(entry.name == METADATA_FOLDER for entry in folders):
-                    others(path)
-                    continue
-                below += [
-                    (join_path(path, each.name), each.modified_ms)
-                    for each in folders
-                    if path or each.name != METADATA_FOLDER
-                ]
-                files = [entry for entry in entries if not entry.is_folder] if folders else entries
-                yield Folder(path, files, modified_ms)
-            level = below
+    while level:
+        below: list[tuple[str, int | None]] = []
+        listings = lister.each([path for path, _ in level], details=True)
+        for (path, modified_ms), entries in zip(level, listings, strict=True):
+            folders = [entry for entry in entries if entry.is_folder]
+            if path and any(entry.name == METADATA_FOLDER for entry in folders):
+                others(path)
+                continue
+            below += [
+                (join_path(path, each.name), each.modified_ms)
+                for each in folders
+                if path or each.name != METADATA_FOLDER
+            ]
+            files = [entry for entry in entries if not entry.is_folder] if folders else entries
+            yield Folder(path, files, modified_ms)
+        level = below
 
 
 def read_inventory(file: str, root: str, others: Callable[[str], None]) -> Iterator[Folder]:

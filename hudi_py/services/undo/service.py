@@ -17,15 +17,15 @@ slices than before. docs/decisions/undo.md says why it is done in this form.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 from typing import Final
 
 import attrs
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, RefusedError, StorageError
-from hudi_py.fsview.fate import judge_partition_files
+from hudi_py.fsview.fate import TableFacts, judge_partition_files
 from hudi_py.fsview.loader import load_facts
 from hudi_py.fsview.needs import Failed, Latest, Needed, Unknown
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -160,6 +160,7 @@ class UndoService:
         self._check_timeline(timeline, manifest)
         back: dict[str, dict[str, int]] = {}
         gone = []
+        facts = cache(partial(load_facts, timeline, self.contents))  # for all partitions, if one has files to judge
         for path, names in manifest.files.items():
             there = self._sizes_there(path)
             here = held.get(path, {})
@@ -167,7 +168,7 @@ class UndoService:
             # An attempt that was interrupted may have moved some; files that the clean never moved are there, too.
             back[path] = {name: here.get(name, there.get(name, -1)) for name in names}
             gone += [join_path(path, name) for name, size in back[path].items() if size < 0]
-            self._check_fates(timeline, path, set(there) | set(here), here)
+            self._check_fates(facts, path, set(there) | set(here), here)
         if gone:
             raise RefusedError(self._no(manifest, f"{len(gone)} of its files are in no place any more, as {gone[0]}"))
         return back
@@ -219,12 +220,14 @@ class UndoService:
     def _has_deleted(self, clean: Instant) -> bool:
         return any(done.delete_path_patterns for done in self.contents.clean(clean).partitions.values())
 
-    def _check_fates(self, timeline: Timeline, path: str, names: set[str], back: Mapping[str, int]) -> None:
+    def _check_fates(
+        self, facts: Callable[[], TableFacts], path: str, names: set[str], back: Mapping[str, int]
+    ) -> None:
         """Every file has to come back as an older version: none may become what readers take for the newest rows."""
         data = [name for name in back if is_base_file(name) or parse_log_file(name) is not None]
         if not data:
             return
-        fates = judge_partition_files(load_facts(timeline, self.contents), path, names)
+        fates = judge_partition_files(facts(), path, names)
         for name in data:
             fate = fates.of(name)
             is_newest = isinstance(fate, Needed) and any(isinstance(need, Latest) for need in fate.by)
