@@ -8,7 +8,7 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.compaction import compacts_after_writes
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableType
 from hudi_py.engine.base import Engine
 from hudi_py.errors import ConflictError, HudiError, ServiceFailed

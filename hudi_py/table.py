@@ -12,7 +12,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from hudi_py.config.clean_options import CleanOptions
-from hudi_py.config.keys import READ_BYTES_MAX, Settings
+from hudi_py.config.keys import READ_BYTES_MAX
+from hudi_py.config.settings import Settings
 from hudi_py.engine.base import Engine
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata

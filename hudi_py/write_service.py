@@ -18,7 +18,7 @@ from hudi_py.after_commit import serve_after
 from hudi_py.config import keys
 from hudi_py.config.concurrency import concurrency_of
 from hudi_py.config.door import require_served
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableType
 from hudi_py.engine.base import Engine
 from hudi_py.errors import (

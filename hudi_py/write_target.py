@@ -11,8 +11,8 @@ from typing import Final
 
 from hudi_py.config import keys
 from hudi_py.config.key_generators import key_generator_asked_for
-from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
+from hudi_py.config.settings import Settings
 from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError, TableNotFound, UnsupportedTable
 from hudi_py.rows.bucket_index import BucketIndex, bucket_index_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 
 _COUNTING_TRIGGERS = ("NUM_COMMITS", "NUM_AND_TIME")

@@ -15,7 +15,7 @@ from datetime import timedelta
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 
 

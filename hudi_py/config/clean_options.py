@@ -10,7 +10,8 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config
-from hudi_py.config.keys import Key, Settings
+from hudi_py.config.keys import Key
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant_time import format_instant_time, resolve_time
 

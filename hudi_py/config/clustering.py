@@ -12,7 +12,8 @@ from typing import Final
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Key, Settings
+from hudi_py.config.keys import Key
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 
 LAYOUTS: Final = {"linear": "LINEAR", "z-order": "ZORDER", "hilbert": "HILBERT"}

@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 
 _PACKAGE: Final = "org.apache.hudi.table.action.compact.strategy."

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 
 SINGLE_WRITER: Final = "SINGLE_WRITER"

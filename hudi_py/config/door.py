@@ -13,7 +13,8 @@ from functools import cache
 from typing import Any, Final
 
 from hudi_py.config import keys
-from hudi_py.config.keys import ALL_KEYS, Settings, key_by_name
+from hudi_py.config.keys import ALL_KEYS, key_by_name
+from hudi_py.config.settings import Settings
 from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, UnsupportedTable
 
 KEY_GENERATOR_PACKAGE: Final = "org.apache.hudi.keygen."

@@ -11,7 +11,7 @@ from typing import Final
 
 from hudi_py.config import keys
 from hudi_py.config.key_generators import key_generator_asked_for
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, UnsupportedTable
 from hudi_py.versions.format import TableFormat
 from hudi_py.versions.served import FORMATS, format_of

@@ -11,8 +11,8 @@ from functools import cache, lru_cache
 from typing import Final
 
 from hudi_py.config import keys, parse
-from hudi_py.config.keys import Settings
 from hudi_py.config.refused import Refused
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.config.uses import Use
 from hudi_py.config.verdict import FAMILY, Kind, Verdict, is_accepted

@@ -12,8 +12,9 @@ import attrs
 
 from hudi_py.config.harmless import HARMLESS
 from hudi_py.config.hudi_options import options_by_spelling
-from hudi_py.config.keys import Settings, key_by_name
+from hudi_py.config.keys import key_by_name
 from hudi_py.config.refused import REFUSED, Refused
+from hudi_py.config.settings import Settings
 from hudi_py.config.uses import Use
 
 FAMILY: Final = "*"

@@ -344,7 +344,8 @@ def _settings(path: str | None, given: dict[str, str]) -> dict[str, str]:
     """Merge settings of the file and the command line, which wins even if the file uses another name of the setting."""
     if path is None:
         return given
-    from hudi_py.config.keys import ALL_KEYS, Settings
+    from hudi_py.config.keys import ALL_KEYS
+    from hudi_py.config.settings import Settings
 
     # Names are resolved on both sides: the file may use the old name, and the command line the new one.
     over = Settings(given)

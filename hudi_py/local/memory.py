@@ -7,7 +7,7 @@ from typing import Final
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 
 _COPIES: Final = 4
 """Rows are there about four times: as they were given, converted, sorted by partition, and in the file's buffers."""

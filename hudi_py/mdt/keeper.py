@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.fsview.listing import FolderListing, walk_partitions
 from hudi_py.mdt.changes import ListingChanges, changes_of_clean, changes_of_commit, changes_of_rollback

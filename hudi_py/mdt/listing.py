@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import Any, Final
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.checked import CheckedListing

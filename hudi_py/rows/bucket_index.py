@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hudi_py.config import keys as settings_keys
-from hudi_py.config.keys import Key, Settings
+from hudi_py.config.keys import Key
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.java_hash import java_hashes

@@ -22,7 +22,8 @@ import attrs
 import pyarrow as pa
 
 from hudi_py.config.key_generators import KEY_GENERATOR_PACKAGE, KEY_GENERATOR_TYPES
-from hudi_py.config.keys import PARTITION_FIELDS, Settings
+from hudi_py.config.keys import PARTITION_FIELDS
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.model.files import DEFAULT_PARTITION, METADATA_FOLDER, PARTITION_METAFILES

@@ -21,7 +21,8 @@ import attrs
 import pyarrow as pa
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Key, Settings
+from hudi_py.config.keys import Key
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.joda import JodaPattern

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.fsview.build import GroupKey, ViewContext
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import pyarrow as pa
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import RefusedError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.meta_columns import META_COLUMNS

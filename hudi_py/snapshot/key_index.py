@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import HudiError
 from hudi_py.mdt.bloom_filters import BloomFilters

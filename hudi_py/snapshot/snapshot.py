@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.loader import load_context

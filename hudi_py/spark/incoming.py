@@ -9,7 +9,7 @@ import attrs
 import pyarrow as pa
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 from hudi_py.rows.written import WrittenFile
 from hudi_py.spark.rows import Scale, write_rows

@@ -18,7 +18,7 @@ from typing import Final
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConflictError, StorageError
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log

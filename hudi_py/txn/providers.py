@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final, Protocol, TypeAlias
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage

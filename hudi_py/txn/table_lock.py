@@ -13,8 +13,8 @@ from functools import cached_property, partial
 from typing import Any
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
 from hudi_py.config.lock import LockConfig, LockKind, check_lock_provider, lock_config
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, ConflictError, HudiError
 from hudi_py.runtime.clock import SLEEP, Clock
 from hudi_py.runtime.log import log

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_py.config import keys as settings_keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.arrow_types import Array, compute

@@ -15,7 +15,7 @@ from typing import Any, Final
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.archive import archived_commits, has_archive

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties, table_folders
+from hudi_py.config.settings import Settings
 from hudi_py.errors import CorruptMetadata
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.model.files import join_path, parse_base_file, parse_log_file

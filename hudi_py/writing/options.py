@@ -7,7 +7,7 @@ from hudi_py.config.archive import archive_config
 from hudi_py.config.clean import clean_config
 from hudi_py.config.clustering import check_inline_clustering
 from hudi_py.config.compaction import compaction_config, compacts_after_writes
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.formats.bloom import BloomKind, BloomSizing
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.log_file import LogFileOptions

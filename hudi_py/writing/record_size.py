@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline

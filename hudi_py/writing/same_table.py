@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Key, Settings
+from hudi_py.config.keys import Key
 from hudi_py.config.new_table import merge_mode_asked_for
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError
 from hudi_py.rows.precedence import MergeMode, merge_rules_of

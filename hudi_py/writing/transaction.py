@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 
 from hudi_py.config.concurrency import concurrency_of, failed_writes_policy
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig, TableType
 from hudi_py.errors import ConflictError, HudiError, OutcomeUnknown, RefusedError, StorageError
 from hudi_py.fsview.loader import load_undoing

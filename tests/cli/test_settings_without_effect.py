@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hudi_py.config.effects import effect_of
-from hudi_py.config.keys import ALL_KEYS, Settings
+from hudi_py.config.keys import ALL_KEYS
+from hudi_py.config.settings import Settings
 from hudi_py.config.uses import Use
 
 CHANGING = ("clean", "savepoint create", "archive", "recover")

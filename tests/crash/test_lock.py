@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConflictError
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.local import LocalStorage

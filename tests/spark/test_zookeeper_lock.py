@@ -4,8 +4,8 @@ from datetime import datetime, timezone
 
 import pytest
 
-from hudi_py.config.keys import Settings
 from hudi_py.config.lock import LockKind
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConflictError
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableType
 from hudi_py.errors import HudiError, RefusedError, UnsupportedTable
 from hudi_py.model.files import BaseFile, join_path

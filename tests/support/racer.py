@@ -13,7 +13,7 @@ import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConflictError
 from hudi_py.runtime.clock import FixedClock, SystemClock
 from hudi_py.storage.local import LocalStorage

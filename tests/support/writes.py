@@ -9,8 +9,8 @@ from datetime import datetime, timedelta, timezone
 
 import pyarrow as pa
 
-from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
+from hudi_py.config.settings import Settings
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.local.rows import ArrowRows
 from hudi_py.runtime.clock import FixedClock

@@ -58,8 +58,8 @@ def main() -> None:
 
 def make_table(path: Path, partitions: int, files: int) -> None:
     """A table of tiny files whose metadata table knows them all."""
-    from hudi_py.config.keys import Settings
     from hudi_py.config.new_table import new_table_properties
+    from hudi_py.config.settings import Settings
     from hudi_py.runtime.clock import SystemClock
     from hudi_py.storage.local import LocalStorage
     from hudi_py.table import open_table

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from hudi_py.config.keys import METADATA_ENABLED, Settings
+from hudi_py.config.keys import METADATA_ENABLED
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
 from hudi_py.formats.properties import parse_properties

@@ -13,7 +13,7 @@ import attrs
 
 from hudi_py.config.clustering import ClusteringConfig
 from hudi_py.config.concurrency import failed_writes_policy, require_checked_by_writers
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, RefusedError

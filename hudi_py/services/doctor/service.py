@@ -10,7 +10,7 @@ import attrs
 from hudi_py.config import keys
 from hudi_py.config.archive import ArchiveConfig, archive_config
 from hudi_py.config.clean import CleanConfig
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, UnsupportedTable
 from hudi_py.model.instant import Action

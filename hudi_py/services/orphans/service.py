@@ -15,7 +15,7 @@ from typing import Final, TypedDict
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, UnsupportedTable
 from hudi_py.fsview.fate import judge_partition_files

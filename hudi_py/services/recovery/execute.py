@@ -14,7 +14,7 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.clean import clean_config
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConflictError, StorageError

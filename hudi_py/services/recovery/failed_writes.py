@@ -10,7 +10,7 @@ from __future__ import annotations
 import attrs
 
 from hudi_py.config.concurrency import failed_writes_policy
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, UnsupportedTable
 from hudi_py.fsview.loader import load_undoing

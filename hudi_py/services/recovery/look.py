@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 from hudi_py.config.concurrency import failed_writes_policy
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats.partition_metafile import format_partition_metadata

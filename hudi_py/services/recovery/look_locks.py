@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import NotFound
 from hudi_py.services.recovery.facts import Lock
 from hudi_py.services.recovery.finding import seconds

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.build import build_partition, latest_slices

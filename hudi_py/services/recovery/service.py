@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import attrs
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError, HudiError
 from hudi_py.mdt.keeper import MetadataTableKeeper

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.loader import load_context

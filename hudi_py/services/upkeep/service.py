@@ -24,7 +24,7 @@ import attrs
 from hudi_py.config import keys
 from hudi_py.config.archive import ArchiveConfig, archive_config
 from hudi_py.config.clean import CleanConfig, clean_config
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.mdt.compaction import is_due, is_known
 from hudi_py.mdt.keeper import MetadataTableKeeper

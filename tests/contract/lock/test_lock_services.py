@@ -12,8 +12,8 @@ from datetime import datetime, timezone
 
 import pytest
 
-from hudi_py.config.keys import Settings
 from hudi_py.config.lock import LockKind
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, ConflictError, StorageError
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
@@ -123,7 +123,7 @@ def test_threads_that_race_take_turns(make_lock):
 HOLDER = """
 import sys
 from datetime import datetime, timezone
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConflictError
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, UnsupportedTable
 from hudi_py.rows.keys import KeyGeneratorKind, key_generator_of
 from hudi_py.rows.precedence import MergeMode, merge_rules_of

@@ -12,8 +12,9 @@ from hudi_py.config import keys
 from hudi_py.config.door import admitted, nearest_setting, passed_over, require_served
 from hudi_py.config.harmless import ELSEWHERE, HARMLESS
 from hudi_py.config.hudi_options import hudi_options, options_by_spelling
-from hudi_py.config.keys import ALL_KEYS, Settings, key_by_name
+from hudi_py.config.keys import ALL_KEYS, key_by_name
 from hudi_py.config.refused import REFUSED
+from hudi_py.config.settings import Settings
 from hudi_py.config.uses import Use
 from hudi_py.config.verdict import FAMILY, Kind, verdict_of
 from hudi_py.errors import ConfigError

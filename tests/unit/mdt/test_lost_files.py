@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import CorruptMetadata, HudiError
 from hudi_py.mdt.in_step import has_records, unrecorded
 from hudi_py.mdt.listing import open_snapshot

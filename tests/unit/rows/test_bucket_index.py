@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.java_hash import java_hashes
 from hudi_py.rows.bucket_index import bucket_index_of, bucket_number

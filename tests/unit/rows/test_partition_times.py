@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hudi_py
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.joda import JodaPattern
 from hudi_py.rows.keys import key_generator_of

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from hudi_py.config.archive import ArchiveConfig, archive_config
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, ConflictError
 from hudi_py.model.instant import Action, Instant, State

@@ -3,7 +3,7 @@
 import pytest
 
 from hudi_py.config.clean import CleanPolicy, clean_config
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import AlreadyExists, RefusedError
 from hudi_py.formats.records_codec import encode_rollback_plan

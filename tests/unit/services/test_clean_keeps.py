@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.config.clean import CleanPolicy, clean_config
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.inspection.report import readable_after

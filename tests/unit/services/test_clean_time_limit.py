@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.services.clean.executing import execute
 from hudi_py.services.clean.planning import look

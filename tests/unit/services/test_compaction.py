@@ -7,7 +7,7 @@ import pytest
 
 import hudi_py
 from hudi_py.config.compaction import CompactionConfig, compaction_config
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import CompactionOperation

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from hudi_py.config.clean import CleanPolicy
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import CorruptMetadata
 from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.read_statistics import StatisticsReader

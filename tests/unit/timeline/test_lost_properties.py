@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import CorruptMetadata, TableNotFound
 from hudi_py.local.rows import ArrowRows

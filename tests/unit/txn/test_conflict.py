@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudi_py.config.concurrency import Isolation, Strategy, concurrency_of, require_checked_by_writers
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, WriteStat

@@ -4,8 +4,8 @@ import attrs
 import pytest
 
 from hudi_py.config import new_table, table
-from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties, table_folders
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import table_config
 from hudi_py.errors import UnsupportedTable
 from hudi_py.model.instant import Action

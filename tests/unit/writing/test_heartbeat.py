@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, ConflictError
 from hudi_py.model.instant import State
 from hudi_py.storage.memory import MemoryStorage

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConfigError
 from hudi_py.write_service import WriteService

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_py.config.keys import Settings
+from hudi_py.config.settings import Settings
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConfigError
 from hudi_py.formats.delete_block import decode_delete_block

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from hudi_py.config.keys import Settings
 from hudi_py.config.new_table import new_table_properties
+from hudi_py.config.settings import Settings
 from hudi_py.config.table import table_config
 from hudi_py.errors import ConfigError, UnsupportedTable
 from hudi_py.writing.same_table import require_same_table
