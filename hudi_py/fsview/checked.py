@@ -26,7 +26,7 @@ from hudi_py.fsview.expected import (
 )
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.needed import NeededFiles, archived_replacements
-from hudi_py.model.files import PARTITION_METAFILE, join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import PARTITION_METAFILE, is_data_file, join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived_cleans
@@ -227,7 +227,7 @@ class CheckedListing:
 
 def hold_data(entries: Iterable[Entry]) -> bool:
     """Whether there is a base or log file among them."""
-    return any(parse_base_file(name) or parse_log_file(name) for name in map(_name, entries))
+    return any(is_data_file(_name(entry)) for entry in entries)
 
 
 def has_sizes(entries: Collection[Entry]) -> bool:

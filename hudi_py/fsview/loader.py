@@ -11,7 +11,7 @@ from hudi_py.fsview.build import GroupKey, PendingOperation, Untold, ViewContext
 from hudi_py.fsview.fate import NO_PROMISE, FileKey, Promise, Protection, TableFacts
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.fsview.needs import Pending
-from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.files import parse_data_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.lease import Lease
 from hudi_py.model.records import ClusteringPlan, CompactionPlan
@@ -138,7 +138,7 @@ def _may_be_later(write: Instant, savepoint: Instant, table_type: TableType) -> 
 
 
 def _written_at(name: str) -> str | None:
-    parsed = parse_base_file(name) or parse_log_file(name)
+    parsed = parse_data_file(name)
     return None if parsed is None else parsed.instant_time
 
 

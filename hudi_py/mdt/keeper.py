@@ -32,7 +32,7 @@ from hudi_py.mdt.shares import Encoded
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.mdt.update import record_rollback, withdraw, write_delta_commit
-from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.files import is_data_file
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CleanMetadata, CommitMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
@@ -347,11 +347,7 @@ class MetadataTableKeeper:
             return  # of unknown fate; the next write of ours creates it
         # Data files alone: partition metafiles, and whatever else lies there, are nothing that readers look for.
         listing = {
-            path: {
-                entry.name: entry.size_bytes or 0
-                for entry in entries
-                if parse_base_file(entry.name) is not None or parse_log_file(entry.name) is not None
-            }
+            path: {entry.name: entry.size_bytes or 0 for entry in entries if is_data_file(entry.name)}
             for path, entries in walk_partitions(self.storage, details=True)
         }
         create_metadata_table(self.storage, config, timeline, listing, self._update, clock=self.clock)

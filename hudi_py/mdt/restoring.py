@@ -18,7 +18,7 @@ from hudi_py.mdt.changes import ListingChanges, records_of
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import withdraw, write_delta_commit
-from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.files import is_data_file
 from hudi_py.model.instant import Instant
 from hudi_py.timeline.timeline import Timeline
 
@@ -69,7 +69,7 @@ def _differences(table: MetadataTable, data_timeline: Timeline, listing: Listing
         unseen = set(reader.partitions())
         unlisted = []
         for path, entries in listing.walk(details=True):
-            there = {e.name: e.size_bytes or 0 for e in entries if parse_base_file(e.name) or parse_log_file(e.name)}
+            there = {e.name: e.size_bytes or 0 for e in entries if is_data_file(e.name)}
             listed = reader.files(path)
             added[path] = {name: size for name, size in there.items() if size > listed.get(name, 0)}
             deleted[path] = sorted(listed.keys() - there.keys())

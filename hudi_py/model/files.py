@@ -155,6 +155,16 @@ def parse_log_file(name: str, size_bytes: int | None = None) -> LogFile | None:
     return LogFile(name, file_id, instant_time, int(version), token or "", cdc is not None, size_bytes)
 
 
+def parse_data_file(name: str, size_bytes: int | None = None) -> BaseFile | LogFile | None:
+    """Parse the name of a base file or a log file; return None if it is neither."""
+    return parse_base_file(name, size_bytes) or parse_log_file(name, size_bytes)
+
+
+def is_data_file(name: str) -> bool:
+    """Return whether *name* is that of a base file or a log file."""
+    return is_base_file(name) or parse_log_file(name) is not None
+
+
 def is_partition_path(path: str) -> bool:
     """Return whether *path* can be a partition: ``""``, or a clean relative path outside the metadata folder."""
     parts = path.split("/") if path else []

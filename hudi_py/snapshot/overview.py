@@ -16,7 +16,7 @@ import attrs
 from hudi_py.fsview.build import PartitionView, ViewContext, latest_slices
 from hudi_py.mdt.statistics import key_suffix, suffix_of
 from hudi_py.model.column_statistics import ColumnStatistics
-from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.files import is_data_file, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import EPOCH, parse_instant_time
 from hudi_py.timeline.timeline import Timeline
@@ -131,7 +131,7 @@ def total_of(context: ViewContext, partitions: Iterable[tuple[PartitionView, Map
             # garbage.
             elif _is_uncommitted(context, name):
                 uncommitted = uncommitted.plus(size)
-            elif parse_base_file(name) is not None or parse_log_file(name) is not None:
+            elif is_data_file(name):
                 older = older.plus(size)
     return FileTotals(
         partitions=count,

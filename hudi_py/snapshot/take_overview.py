@@ -12,7 +12,7 @@ from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import METADATA_TABLE_FOLDER
-from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.files import is_data_file
 from hudi_py.runtime.log import log
 from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview, overview_of, ranges_of
 from hudi_py.snapshot.snapshot import Snapshot
@@ -71,7 +71,7 @@ def _metadata_amounts(storage: Storage, config: TableConfig) -> dict[str, Amount
     for name in sorted({*config.metadata_partitions, *config.metadata_partitions_inflight}):
         amount = Amount()
         for entry in storage.list(f"{METADATA_TABLE_FOLDER}/{name}", details=True):
-            if parse_base_file(entry.name) is not None or parse_log_file(entry.name) is not None:
+            if is_data_file(entry.name):
                 amount = amount.plus(entry.size_bytes)
         found[name] = amount
     return found

@@ -6,7 +6,7 @@ from hudi_py.config.new_table import new_table_properties, table_folders
 from hudi_py.config.settings import Settings
 from hudi_py.errors import CorruptMetadata
 from hudi_py.fsview.listing import FolderListing
-from hudi_py.model.files import join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import is_data_file, join_path
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.properties_file import create_properties
@@ -34,7 +34,7 @@ def _refuse_data_of_another(storage: Storage) -> None:
     """Raise if there are data files: in a new table, files older than its first instant count as committed."""
     for path, entries in FolderListing(storage).walk():
         for entry in entries:
-            if parse_base_file(entry.name) is not None or parse_log_file(entry.name) is not None:
+            if is_data_file(entry.name):
                 raise CorruptMetadata(
                     f"{storage.root} is not a table, but {join_path(path, entry.name)} is a data file of one: in a new "
                     "table its rows would count as committed; nothing was changed; restore the .hoodie folder of that "

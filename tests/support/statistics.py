@@ -11,7 +11,7 @@ from hudi_py.mdt.kept_statistics import KeptStatistics
 from hudi_py.mdt.records import RECORD
 from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS, decode_statistics, statistics_of
 from hudi_py.mdt.table import MetadataTable
-from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.files import is_data_file
 from hudi_py.storage.memory import MemoryStorage
 from support import fixtures, writes
 from support.indexes import recorded_statistics
@@ -35,7 +35,7 @@ def recomputed(storage):
     names: dict[str, dict[str, int]] = {}
     for path in storage.files():
         folder, _, name = path.rpartition("/")
-        if not path.startswith(".hoodie") and (parse_base_file(name) or parse_log_file(name)):
+        if not path.startswith(".hoodie") and is_data_file(name):
             names.setdefault(folder, {})[name] = 1
     mdt = MetadataTable(storage)
     found = KeptStatistics(storage, table.config, mdt, table.timeline).records(ListingChanges(added=names), {})

@@ -26,7 +26,7 @@ from hudi_py.errors import CorruptMetadata, NotFound, RefusedError, StorageError
 from hudi_py.fsview.gone import told_of_lost_archive
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
-from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.files import parse_data_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.model.lease import floor_of
@@ -262,7 +262,7 @@ class ArchiveService:
             replaced = {} if metadata is None else metadata.partition_to_replace_file_ids or {}
             for partition, file_ids in replaced.items():
                 if partition not in there:
-                    parsed = (parse_base_file(e.name) or parse_log_file(e.name) for e in listing.partition(partition))
+                    parsed = (parse_data_file(e.name) for e in listing.partition(partition))
                     there[partition] = frozenset(file.file_id for file in parsed if file is not None)
                 if not there[partition].isdisjoint(file_ids):
                     return instant.requested_time

@@ -14,7 +14,14 @@ from typing import Final, NamedTuple
 from hudi_py.fsview.expected import is_size_right
 from hudi_py.fsview.foreign import foreign_base_files
 from hudi_py.fsview.origin import Origins
-from hudi_py.model.files import BaseFile, LogFile, join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import (
+    BaseFile,
+    LogFile,
+    join_path,
+    parse_base_file,
+    parse_data_file,
+    parse_log_file,
+)
 from hudi_py.model.instant import Action
 from hudi_py.model.records import (
     CleanerPlan,
@@ -221,11 +228,6 @@ def readable_logs(
             yield join_path(partition, name), log
 
 
-def is_data_file(name: str) -> bool:
-    """Whether the name is that of a base or log file."""
-    return parse_base_file(name) is not None or parse_log_file(name) is not None
-
-
 def _named(expected: Expectation, partition: str, files: Mapping[str, int | None]) -> Iterator[Finding]:
     for name, named in expected.named.get(partition, {}).items():
         path = join_path(partition, name)
@@ -258,7 +260,7 @@ def _held(
 def _lying(expected: Expectation, partition: str, files: Mapping[str, int | None]) -> Iterator[Finding]:
     named = expected.named.get(partition, {})
     for name in files:
-        parsed = _parsed(name)
+        parsed = parse_data_file(name)
         if parsed is None:
             continue
         path, time = join_path(partition, name), parsed.instant_time
@@ -285,7 +287,7 @@ def _unlisted(
     log_naming: LogNaming,
 ) -> Iterator[Finding]:
     for name, size in files.items():
-        parsed = _parsed(name)
+        parsed = parse_data_file(name)
         # It is recorded there when its action completes.
         if parsed is None or parsed.instant_time in expected.pending:
             continue
@@ -328,7 +330,7 @@ def _ghosts(
         # A pending clean has deleted it, and records that when it completes.
         if name in files or name in expected.going.get(partition, ()):
             continue
-        parsed = _parsed(name)
+        parsed = parse_data_file(name)
         is_newest = parsed is None or parsed.instant_time >= newest.get(parsed.file_id, "")
         yield finding("mdt-ghost" if is_newest else "mdt-ghost-outdated", join_path(partition, name))
 
@@ -341,7 +343,3 @@ def _newest(names: Iterable[str]) -> dict[str, str]:
         if base is not None:
             newest[base.file_id] = max(base.instant_time, newest.get(base.file_id, ""))
     return newest
-
-
-def _parsed(name: str) -> BaseFile | LogFile | None:
-    return parse_base_file(name) or parse_log_file(name)

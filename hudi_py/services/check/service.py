@@ -18,7 +18,7 @@ from hudi_py.mdt.lookup import KEYED
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
-from hudi_py.model.files import PARTITION_METAFILE, join_path
+from hudi_py.model.files import PARTITION_METAFILE, is_data_file, join_path
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, Severity, finding
 from hudi_py.services.check.footers import read_footers
@@ -26,7 +26,6 @@ from hudi_py.services.check.gather import gather
 from hudi_py.services.check.judge_contents import judge_footer, judge_log
 from hudi_py.services.check.judge_files import (
     Expectation,
-    is_data_file,
     judge_partition,
     readable_files,
     readable_logs,

@@ -15,15 +15,7 @@ import attrs
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.loader import load_context, load_savepoints
-from hudi_py.model.files import (
-    PARTITION_METAFILE,
-    BaseFile,
-    FileSlice,
-    LogFile,
-    join_path,
-    parse_base_file,
-    parse_log_file,
-)
+from hudi_py.model.files import PARTITION_METAFILE, BaseFile, FileSlice, LogFile, join_path, parse_data_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import iso_utc
 from hudi_py.model.records import SavepointMetadata
@@ -352,11 +344,6 @@ def _is_named(file_name: str, partition_path: str, wanted: str) -> bool:
         return True
     parsed = parse_data_file(file_name)
     return parsed is not None and wanted in (parsed.file_id, join_path(partition_path, parsed.file_id))
-
-
-def parse_data_file(name: str) -> BaseFile | LogFile | None:
-    """Parse the name of a base file or a log file; None for any other name."""
-    return parse_base_file(name) or parse_log_file(name)
 
 
 def _parts(parsed: BaseFile | LogFile) -> tuple[BaseFile | None, tuple[LogFile, ...]]:

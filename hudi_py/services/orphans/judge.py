@@ -18,7 +18,7 @@ from hudi_py.fsview.fate import PartitionFates
 from hudi_py.fsview.foreign import foreign_base_files
 from hudi_py.fsview.needs import Needed
 from hudi_py.fsview.origin import Origins
-from hudi_py.model.files import BaseFile, LogFile, join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import BaseFile, LogFile, join_path, parse_data_file
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.judge_files import Expectation
@@ -53,8 +53,7 @@ class Suspicion:
         found: dict[str, Entry] = {}
         for entry in entries:
             name = entry.name
-            base = parse_base_file(name)
-            parsed = base or parse_log_file(name)
+            parsed = parse_data_file(name)
             if parsed is None:
                 continue
             self.files_seen += 1
@@ -64,8 +63,8 @@ class Suspicion:
                 is_suspect = self._is_suspect[time] = self._judge(time)
             if is_suspect or name in cleaned:
                 found[name] = entry
-            if base is not None:  # of two attempts of a task, one is left over
-                other = attempts.setdefault((base.file_id, time), entry)
+            if isinstance(parsed, BaseFile):  # of two attempts of a task, one is left over
+                other = attempts.setdefault((parsed.file_id, time), entry)
                 if other is not entry:
                     found[name] = entry
                     found[other.name] = other
@@ -115,7 +114,7 @@ class Surroundings:
 def judge(seen: Surroundings, suspects: Collection[OrphanFile]) -> Iterator[OrphanVerdict]:
     """Judge each suspect; those that turn out to be files of the table are left out."""
     for file in suspects:
-        parsed = parse_base_file(file.name) or parse_log_file(file.name)
+        parsed = parse_data_file(file.name)
         assert parsed is not None  # only data files are suspects
         reason, doubt = _reason(seen, file, parsed)
         if not reason:

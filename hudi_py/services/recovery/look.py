@@ -15,7 +15,7 @@ from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.formats.records_codec import decode_restore_metadata
 from hudi_py.fsview.foreign import foreign_base_files
 from hudi_py.fsview.listing import listing_threads, walk_partitions
-from hudi_py.model.files import join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import LogFile, join_path, parse_data_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackMetadata
 from hudi_py.services.check.facts import FileKey, Health
@@ -212,8 +212,7 @@ def _strangers(
     with_logs = set()
     for partition, entries in walk_partitions(storage, threads=listing_threads(storage)):
         for entry in entries:
-            base = parse_base_file(entry.name)
-            parsed = base or parse_log_file(entry.name)
+            parsed = parse_data_file(entry.name)
             if parsed is None or parsed.instant_time in known or parsed.instant_time < _FIRST_TIME:
                 continue
             if foreign_base_files((entry.name,), extensions):
@@ -222,7 +221,7 @@ def _strangers(
             if parsed.instant_time < start and parsed.instant_time not in undone:
                 continue
             found.setdefault(parsed.instant_time, []).append(join_path(partition, entry.name))
-            if base is None and table.format.log_naming.tells_slice:
+            if isinstance(parsed, LogFile) and table.format.log_naming.tells_slice:
                 with_logs.add(parsed.instant_time)
     if not found:
         return {}
@@ -245,7 +244,7 @@ def _carried(storage: Storage, times: frozenset[str]) -> frozenset[str]:
     """Which of the times occur in the name of a base or log file."""
     found: set[str] = set()
     for _, entries in walk_partitions(storage, threads=listing_threads(storage)) if times else ():
-        parsed = (parse_base_file(entry.name) or parse_log_file(entry.name) for entry in entries)
+        parsed = (parse_data_file(entry.name) for entry in entries)
         found.update(each.instant_time for each in parsed if each is not None)
     return times & found
 

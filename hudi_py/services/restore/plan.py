@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from hudi_py.errors import ConfigError, RefusedError
-from hudi_py.model.files import join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import join_path, parse_data_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.services.rollback.before import Before
 from hudi_py.timeline.timeline import Timeline
@@ -149,7 +149,7 @@ def check_files_are_there(
     """
 
     def is_needed(name: str) -> bool:
-        parsed = parse_base_file(name) or parse_log_file(name)
+        parsed = parse_data_file(name)
         return parsed is None or (parsed.instant_time <= savepoint_time and parsed.instant_time not in undone)
 
     # Hudi goes on without them, and the restored table silently lacks their rows.

@@ -18,7 +18,7 @@ import attrs
 
 from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.expected import ExpectedSlice
-from hudi_py.model.files import BaseFile, LogFile, join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import BaseFile, LogFile, is_data_file, join_path, parse_data_file
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.versions.format import LogNaming
@@ -77,7 +77,7 @@ def touched_groups(undone: Iterable[Commit], *, is_merge_on_read: bool) -> dict[
         for partition, stats in metadata.partition_to_write_stats.items():
             for stat in stats:
                 name = (stat.path or "").rpartition("/")[2]
-                if stat.file_id is None or (parse_base_file(name) is None and parse_log_file(name) is None):
+                if stat.file_id is None or not is_data_file(name):
                     continue
                 previous = None if stat.prev_commit in _NO_COMMIT else stat.prev_commit
                 if previous is not None and previous >= instant.requested_time:
@@ -176,7 +176,7 @@ def _by_group(names: Mapping[str, Collection[str]], undone: Collection[str]) -> 
     found: dict[GroupKey, _Files] = {}
     for partition, each in names.items():
         for name in each:
-            parsed: BaseFile | LogFile | None = parse_base_file(name) or parse_log_file(name)
+            parsed = parse_data_file(name)
             if parsed is None or parsed.instant_time in undone:
                 continue
             files = found.setdefault((partition, parsed.file_id), _Files())

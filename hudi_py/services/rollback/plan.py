@@ -12,7 +12,7 @@ import attrs
 
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, RefusedError
-from hudi_py.model.files import join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import join_path, parse_base_file, parse_data_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackPlan, RollbackRequest
 from hudi_py.services.rollback.before import Before
@@ -215,7 +215,7 @@ def rollback_plan(target: InstantInfo, written: Written, root: str) -> RollbackP
     """
     requests = []
     for partition, name in sorted(written.own):
-        parsed = parse_base_file(name) or parse_log_file(name)
+        parsed = parse_data_file(name)
         requests.append(
             RollbackRequest(
                 partition_path=partition,

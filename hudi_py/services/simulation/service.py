@@ -11,7 +11,7 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError
 from hudi_py.fsview.loader import load_context, load_savepoints, protection_of
-from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.files import is_data_file
 from hudi_py.model.instant import Instant
 from hudi_py.services.simulation.plan import Replayed, Simulation, simulate
 from hudi_py.timeline.archive import load_archived_contents
@@ -82,7 +82,7 @@ class SimulationService:
         for partition, stats in (fields.get("partitionToWriteStats") or {}).items():
             for stat in stats or ():
                 name = (stat.get("path") or "").rpartition("/")[2]
-                if parse_base_file(name) is not None or parse_log_file(name) is not None:
+                if is_data_file(name):
                     files.setdefault(partition, {})[name] = max(stat.get("fileSizeInBytes") or 0, 0)
         replaced = fields.get("partitionToReplaceFileIds") or {}
         groups = tuple((partition, file_id) for partition, ids in replaced.items() for file_id in ids or ())

@@ -29,7 +29,7 @@ from hudi_py.fsview.fate import TableFacts, judge_partition_files
 from hudi_py.fsview.loader import load_facts
 from hudi_py.fsview.needs import Failed, Latest, Needed, Unknown
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.model.files import is_base_file, join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import is_data_file, join_path, parse_data_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan
 from hudi_py.runtime.log import log
@@ -179,7 +179,7 @@ class UndoService:
     def _check_places(self, manifest: Manifest, path: str, here: Mapping[str, int], there: Mapping[str, int]) -> None:
         """A move would replace a file that was written under the same name since; of a copy the size is the same."""
         for name in sorted(here.keys() & there.keys()):
-            if here[name] != there[name] and (is_base_file(name) or parse_log_file(name) is not None):
+            if here[name] != there[name] and is_data_file(name):
                 why = f"{join_path(path, name)} is there again, with {there[name]} bytes instead of {here[name]}"
                 raise RefusedError(self._no(manifest, why))
 
@@ -192,7 +192,7 @@ class UndoService:
             self._check_places(manifest, path, names, there)
             fates = judge_partition_files(facts, path, sorted(there.keys() | names.keys()))
             for name in names:
-                parsed, fate = parse_base_file(name) or parse_log_file(name), fates.of(name)
+                parsed, fate = parse_data_file(name), fates.of(name)
                 # What a retried task left has the fate of the slice that its twin holds.
                 if parsed is None or parsed.instant_time in completed or not isinstance(fate, Needed):
                     continue
@@ -224,7 +224,7 @@ class UndoService:
         self, facts: Callable[[], TableFacts], path: str, names: set[str], back: Mapping[str, int]
     ) -> None:
         """Every file has to come back as an older version: none may become what readers take for the newest rows."""
-        data = [name for name in back if is_base_file(name) or parse_log_file(name) is not None]
+        data = [name for name in back if is_data_file(name)]
         if not data:
             return
         fates = judge_partition_files(facts(), path, names)
@@ -258,8 +258,7 @@ class UndoService:
             time_taken_ms=max(0, int((store.clock.now() - started).total_seconds() * 1000)),
         )
         data = {
-            path: {name: size for name, size in names.items() if is_base_file(name) or parse_log_file(name) is not None}
-            for path, names in files.items()
+            path: {name: size for name, size in names.items() if is_data_file(name)} for path, names in files.items()
         }
         PROGRESS.store(self._storage, None)  # the next clean has to look at these partitions again
         with begun.ready() as ready:

@@ -8,12 +8,12 @@ from functools import cached_property
 from hudi_py.config.table import TableConfig
 from hudi_py.fsview.listing import listing_threads, walk_folders
 from hudi_py.mdt.table import METADATA_TABLE_FOLDER
-from hudi_py.model.files import METADATA_FOLDER, BaseFile, LogFile, join_path
+from hudi_py.model.files import METADATA_FOLDER, BaseFile, LogFile, join_path, parse_data_file
 from hudi_py.model.instant import Instant
 from hudi_py.services.clean.planning.situation import Situation
 from hudi_py.services.clean.service import CleanService
 from hudi_py.services.explain.explain import rule_of
-from hudi_py.services.explain.files import Explainer, FileExplanation, parse_data_file
+from hudi_py.services.explain.files import Explainer, FileExplanation
 from hudi_py.services.usage.facts import FileUse, Holder, Usage, holders_of, sum_up
 from hudi_py.storage.base import Entry
 

@@ -12,7 +12,7 @@ import pytest
 
 from hudi_py.formats import records_codec as codec
 from hudi_py.model import records
-from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.files import parse_data_file
 from hudi_py.model.instant import State
 from hudi_py.services.check.findings import Severity
 from hudi_py.services.recovery.finding import Problem
@@ -76,7 +76,7 @@ def take_back(builder: TableBuilder, time: str, target: str, action: str = "comm
     gone = []
     for path in list(builder.storage.files()):
         name = path.rpartition("/")[2]
-        parsed = parse_base_file(name) or parse_log_file(name)
+        parsed = parse_data_file(name)
         if parsed is not None and parsed.instant_time == target:
             builder.storage.delete(path)
             gone.append(f"{builder.storage.root}/{path}")

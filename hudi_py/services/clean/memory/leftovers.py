@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from hudi_py.errors import StorageError
-from hudi_py.model.files import is_partition_path, join_path, parse_base_file, parse_log_file
+from hudi_py.model.files import is_data_file, is_partition_path, join_path
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.memory.notes import Note
 from hudi_py.storage.base import Storage, StorageFailure, is_hidden
@@ -49,9 +49,7 @@ def after_clean(known: Leftovers, planned: Mapping[str, Iterable[str]], failed: 
 
 def _is_side_file(name: str) -> bool:
     """Whether it is the checksum file of a data file; only those are deleted without a plan."""
-    data = name[1:-4]
-    is_data = parse_base_file(data) is not None or parse_log_file(data) is not None
-    return name.endswith(".crc") and is_hidden(name) and is_data
+    return name.endswith(".crc") and is_hidden(name) and is_data_file(name[1:-4])
 
 
 def without_side_files(leftovers: Leftovers) -> Leftovers:

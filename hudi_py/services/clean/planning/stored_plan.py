@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from hudi_py.errors import RefusedError
-from hudi_py.model.files import is_base_file, is_partition_path, parse_log_file
+from hudi_py.model.files import is_data_file, is_partition_path
 from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
 from hudi_py.services.clean.planning.plan import CleanPlan
 from hudi_py.services.clean.planning.planned_files import PlannedFiles
@@ -103,7 +103,7 @@ def planned_names(record: CleanerPlan, root: str, source: str) -> Names:
                 folder = f"{base}/{partition}/" if partition else f"{base}/"
             name = path[len(folder) :]
             # Whatever a plan names is deleted, so a damaged or foreign plan must not reach anything but data files.
-            if not is_base_file(name) and parse_log_file(name) is None:
+            if not is_data_file(name):
                 raise RefusedError(
                     f"{source}: {path!r} is neither a base nor a log file of {root}; nothing was deleted"
                 )

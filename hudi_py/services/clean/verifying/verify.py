@@ -12,7 +12,7 @@ from datetime import date
 
 import attrs
 
-from hudi_py.model.files import BaseFile, LogFile, parse_base_file, parse_log_file
+from hudi_py.model.files import BaseFile, LogFile, parse_base_file, parse_data_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.versions.format import LogNaming
 
@@ -102,7 +102,7 @@ def garbage(roots: Roots, partition_path: str, names: Iterable[str]) -> frozense
     window = window_start(roots)
     by_group: dict[str, list[BaseFile | LogFile]] = {}
     for name in names:
-        file = parse_base_file(name) or parse_log_file(name)
+        file = parse_data_file(name)
         if file is not None:
             by_group.setdefault(file.file_id, []).append(file)
     found: set[str] = set()
