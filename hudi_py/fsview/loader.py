@@ -17,7 +17,7 @@ from hudi_py.model.lease import Lease
 from hudi_py.model.records import ClusteringPlan, CompactionPlan
 from hudi_py.runtime.log import log
 from hudi_py.timeline.archive import has_archive, load_archived, load_archived_commits
-from hudi_py.timeline.completions import contents_of, undone_by
+from hudi_py.timeline.completions import content_of, contents_of, undone_by
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -173,20 +173,13 @@ def load_undoing(timeline: Timeline, contents: Contents) -> dict[str, Pending]:
     undoing: dict[str, Pending] = {}
     for instant in timeline.pending(Action.ROLLBACK, Action.RESTORE):
         try:
-            times = _undone_by(contents, instant)
+            times = undone_by(content_of(contents, instant)) or set()
         # Hudi deletes a requested rollback that it cannot read, and passes over an inflight one (rule B-7).
         except (CorruptMetadata, NotFound):
             continue
         undone = (each for time in times for each in timeline.writes.completed() if each.requested_time == time)
         undoing.update((each.requested_time, Pending(instant.action, instant.requested_time)) for each in undone)
     return undoing
-
-
-def _undone_by(contents: Contents, instant: Instant) -> tuple[str, ...]:
-    if instant.action is Action.RESTORE:
-        return tuple(each.requested_time for each in contents.restore_plan(instant).instants_to_rollback)
-    target = contents.rollback_plan(instant).instant_to_rollback
-    return () if target is None else (target.requested_time,)
 
 
 def _gap_behind_savepoints(timeline: Timeline) -> tuple[str, str] | None:

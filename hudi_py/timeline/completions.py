@@ -99,6 +99,16 @@ def undone_by(content: object) -> set[str] | None:
     return None
 
 
+def may_run_again(action: str) -> bool:
+    """
+    Whether a run under the same time can have completed after a rollback undid one (rules/table-services B-25).
+
+    Writes get a new time when they are repeated; services keep theirs. A replacecommit may be either: in layout 1 a
+    clustering is one.
+    """
+    return action not in ("commit", "deltacommit")
+
+
 def refuse_lost_completions(
     timeline: Timeline,
     contents: Contents,
@@ -154,12 +164,19 @@ def contents_of(contents: Contents, instants: Iterable[Instant]) -> Iterator[tup
     """
     for instant in instants:
         try:
-            yield instant, _content(contents, instant)
+            yield instant, content_of(contents, instant)
         except (CorruptMetadata, NotFound):
             yield instant, None
 
 
-def _content(contents: Contents, instant: Instant) -> object:
+def content_of(contents: Contents, instant: Instant) -> object:
+    """
+    Content of one such instant (see `contents_of`): metadata if it is completed, otherwise its plan.
+
+    Raises:
+        CorruptMetadata: It is damaged.
+        NotFound: It is deleted.
+    """
     if instant.action is Action.CLEAN:
         return contents.clean(instant)
     if instant.action is Action.ROLLBACK:

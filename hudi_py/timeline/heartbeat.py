@@ -11,7 +11,6 @@ Source: rules/timeline 6.3, rules/table-services B-3, B-5, B-6; Hudi ``HoodieHea
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import Final
 
@@ -22,6 +21,7 @@ from hudi_py.config.settings import Settings
 from hudi_py.errors import ConflictError, StorageError
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
+from hudi_py.runtime.repeated import RepeatedWork
 from hudi_py.storage.base import Storage
 
 FOLDER: Final = ".hoodie/.heartbeat"
@@ -111,16 +111,13 @@ class Heart:
     def __init__(self, storage: Storage, clock: Clock, rhythm: Rhythm) -> None:
         self._storage, self._clock, self._rhythm = storage, clock, rhythm
         self._time = ""
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._beats = RepeatedWork(self._beat_again, rhythm.interval_ms / 1000)
 
     def start(self, instant_time: str) -> None:
         """Beat once, and start the thread that continues."""
         self._time = instant_time
         self.beat()
-        # A daemon: the heart has to stop with its process, however that ends, or other writers would wait for ever.
-        self._thread = threading.Thread(target=self._go_on, name=f"heartbeat-{instant_time}", daemon=True)
-        self._thread.start()
+        self._beats.start(f"heartbeat-{instant_time}")
 
     def beat(self) -> None:
         """Write the file again, so that its age is 0."""
@@ -145,13 +142,16 @@ class Heart:
     def stop(self) -> None:
         """Stop beating; the file stays, and shows that the write failed."""
         # Waited for, so that no beat comes after the caller has deleted the file: it would look like a running write.
-        self._stopped.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._beats.stop()
 
-    def _go_on(self) -> None:
-        while not self._stopped.wait(self._rhythm.interval_ms / 1000):
-            try:
-                self.beat()
-            except StorageError as error:  # the next beat may go through; `check` has the last word
-                log.warning("heartbeat.missed", instant=self._time, why=str(error))
+    @property
+    def is_beating(self) -> bool:
+        """Whether the thread is alive."""
+        return self._beats.is_running
+
+    def _beat_again(self) -> bool:
+        try:
+            self.beat()
+        except StorageError as error:  # the next beat may go through; `check` has the last word
+            log.warning("heartbeat.missed", instant=self._time, why=str(error))
+        return True

@@ -28,6 +28,7 @@ from hudi_py.errors import ConfigError, StorageError
 from hudi_py.runtime.clock import MONOTONIC, Seconds
 from hudi_py.runtime.log import log
 from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
+from hudi_py.runtime.repeated import RepeatedWork
 
 _KEY: Final = "key"
 _OWNER: Final = "ownerName"
@@ -67,8 +68,7 @@ class DynamoDBLock:
         self._version: str | None = None
         self._renewed = 0.0
         self._seen: _Seen | None = None
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._renewals = RepeatedWork(self.renew, config.lease_ms / 1000 / _RENEWALS_PER_LEASE)
 
     def try_acquire(self, purpose: str) -> bool:
         """See `LockProvider`."""
@@ -90,17 +90,13 @@ class DynamoDBLock:
             return False
         # Counted from before the request: the lease of another process's view begins no earlier than that.
         self._version, self._renewed, self._seen = item[_VERSION]["S"], now, None
-        self._stopped.clear()
-        self._thread = threading.Thread(target=self._go_on, name=f"lock for {purpose}", daemon=True)
-        self._thread.start()
+        self._renewals.start(f"lock for {purpose}")
         return True
 
     def release(self) -> None:
         """See `LockProvider`."""
         # The thread first: a renewal after the release would find no item, and report a lost lock.
-        self._stopped.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._renewals.stop()
         version, self._version = self._version, None
         if version is None or not self._conditional("delete_item", _IS_OURS, {":v": {"S": version}}):
             log.warning("lock.lost", path=self._where)
@@ -225,11 +221,6 @@ class DynamoDBLock:
             except client.exceptions.ResourceNotFoundException:
                 _create_table(client, config)
         return client
-
-    def _go_on(self) -> None:
-        while not self._stopped.wait(self._config.lease_ms / 1000 / _RENEWALS_PER_LEASE):
-            if not self.renew():
-                return
 
 
 def _create_table(client: Any, config: DynamoConfig) -> None:

@@ -21,6 +21,7 @@ from hudi_py.errors import CorruptMetadata, NotFound, OutcomeUnknown, StorageErr
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
+from hudi_py.runtime.repeated import RepeatedWork
 from hudi_py.storage.base import Storage, Versioned
 
 TABLE_LOCK: Final = ".hoodie/.locks/table_lock.json"
@@ -74,11 +75,10 @@ class LeaseLock:
 
     def __init__(self, storage: Storage, config: LockConfig, clock: Clock, randomness: Randomness = MACHINE) -> None:
         self._storage, self._clock, self._randomness = storage, clock, randomness
-        self._validity_ms, self._renew_ms = config.validity_ms, config.renew_ms
+        self._validity_ms = config.validity_ms
         self._guard = threading.Lock()  # the thread that renews it writes, too
         self._held: Versioned | None = None
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._renewals = RepeatedWork(self.renew, config.renew_ms / 1000)
 
     def try_acquire(self, purpose: str) -> bool:
         """See `LockProvider`."""
@@ -94,17 +94,13 @@ class LeaseLock:
         # Conditional on what was seen: of two that find it free, one loses here.
         if not self._write(mine, None if seen is None else seen.version):
             return False
-        self._stopped.clear()
-        self._thread = threading.Thread(target=self._go_on, name=f"lock for {purpose}", daemon=True)
-        self._thread.start()
+        self._renewals.start(f"lock for {purpose}")
         return True
 
     def release(self) -> None:
         """See `LockProvider`."""
         # The thread first: a renewal after the release would make the lock valid again, without a holder.
-        self._stopped.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._renewals.stop()
         held, lease = self._held, self._lease()
         if held is None or lease is None or not self._write(attrs.evolve(lease, is_released=True), held.version):
             log.warning("lock.lost", path=f"{self._storage.root}/{TABLE_LOCK}")
@@ -190,11 +186,6 @@ class LeaseLock:
                 "no writer is running, delete it. Nothing was changed"
             )
         return lease
-
-    def _go_on(self) -> None:
-        while not self._stopped.wait(self._renew_ms / 1000):
-            if not self.renew():
-                return
 
     def _now_ms(self) -> int:
         return int(self._clock.now().timestamp() * 1000)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import timedelta
 
 from hudi_py.errors import ConfigError, ConflictError, HudiError
 from hudi_py.model.lease import Lease
 from hudi_py.runtime.log import log
+from hudi_py.runtime.repeated import RepeatedWork
 from hudi_py.services.lease.service import LeaseService
 
 _RENEWALS_PER_TTL = 3  # so that two of them may fail
@@ -28,24 +28,23 @@ class LeaseKeeper:
         self.lease = lease
         self.is_lost = False
         self._service, self._ttl = service, ttl
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._go_on, name=f"lease-{lease.id}", daemon=True)
+        pause = min(ttl / _RENEWALS_PER_TTL, _PAUSE_MAX)
+        self._renewals = RepeatedWork(self.renew, pause.total_seconds())
 
     def start(self) -> None:
         """Begin to renew it."""
-        self._thread.start()
+        self._renewals.start(f"lease-{self.lease.id}")
 
     def stop(self) -> None:
         """Stop renewing, and release it; if that fails, it counts until it expires."""
-        self._stopped.set()
-        self._thread.join()  # a renewal after the release would bring the lease back
+        self._renewals.stop()  # first, because a renewal after the release would bring the lease back
         try:
             self._service.release(self.lease.id)
         except HudiError as error:
             log.warning("lease.not_released", lease=self.lease.id, why=str(error))
 
-    def renew(self) -> None:
-        """Renew it once; a failure is logged, because the next renewal may go through."""
+    def renew(self) -> bool:
+        """Renew it once; False if it is lost. Other failures are logged, because the next renewal may go through."""
         try:
             self.lease = self._service.renew(self.lease.id, self._ttl)
         except (ConfigError, ConflictError) as error:
@@ -53,8 +52,4 @@ class LeaseKeeper:
             log.warning("lease.lost", lease=self.lease.id, why=str(error))
         except HudiError as error:
             log.warning("lease.not_renewed", lease=self.lease.id, why=str(error))
-
-    def _go_on(self) -> None:
-        pause = min(self._ttl / _RENEWALS_PER_TTL, _PAUSE_MAX)
-        while not self._stopped.wait(pause.total_seconds()) and not self.is_lost:
-            self.renew()
+        return not self.is_lost

@@ -8,7 +8,7 @@ removed only if each of these is known, and speaks for it; otherwise it is kept,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import tzinfo
 from typing import Final
 
@@ -111,7 +111,7 @@ class Surroundings:
     zone: tzinfo
 
 
-def judge(seen: Surroundings, suspects: Collection[OrphanFile]) -> Iterator[OrphanVerdict]:
+def judge(seen: Surroundings, suspects: Iterable[OrphanFile]) -> Iterator[OrphanVerdict]:
     """Judge each suspect; those that turn out to be files of the table are left out."""
     for file in suspects:
         parsed = parse_data_file(file.name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Final, TypedDict
+from typing import TypedDict
 
 import attrs
 
@@ -33,18 +33,15 @@ from hudi_py.services.check.judge_files import Expectation
 from hudi_py.services.orphans.facts import OrphanAction, OrphanFate, OrphanFile, OrphanReport, OrphanVerdict
 from hudi_py.services.orphans.judge import Surroundings, Suspicion, doubts, empty_folders, judge, rank, tripped
 from hudi_py.services.orphans.walk import Folder, read_inventory, walk_table
-from hudi_py.storage.base import SideFileLeft, Storage, StorageFailure
+from hudi_py.storage.base import Entry, SideFileLeft, Storage, StorageFailure
 from hudi_py.timeline.archive import load_archived
-from hudi_py.timeline.completions import contents_of, undone_by
+from hudi_py.timeline.completions import contents_of, may_run_again, undone_by
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Rhythm, pulses
 from hudi_py.timeline.markers import read_markers
 from hudi_py.timeline.quarantine import Manifest, free_name, pending_undos, sizes_in, store_manifest
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
-
-_RUN_AGAIN: Final = ("commit", "deltacommit")
-"""Actions of which a rollback undoes the write for good; a service may be run again under the same time (B-25)."""
 
 
 class OrphanOptions(TypedDict, total=False):
@@ -199,8 +196,11 @@ class OrphanService:
         ]
         verdicts: list[OrphanVerdict] = []
         try:
-            seen = self._surroundings(contents, facts, expected, suspects)
-            verdicts = sorted(judge(seen, self._still_there(suspects)), key=lambda each: each.file.path)
+            # One listing for both questions: a file must not be judged by other neighbours than those it was seen with.
+            paths = dict.fromkeys(suspect.partition_path for suspect in suspects)
+            folders = {path: self._files_in(path) for path in paths}
+            seen = self._surroundings(contents, facts, expected, folders)
+            verdicts = sorted(judge(seen, _still_there(suspects, folders)), key=lambda each: each.file.path)
         except (CorruptMetadata, UnsupportedTable, NotFound) as error:
             doubtful.append(str(error))
         remove = sum(each.fate is OrphanFate.REMOVE for each in verdicts)
@@ -215,40 +215,27 @@ class OrphanService:
             empty_folders=() if doubtful else report.empty_folders,
         )
 
-    def _still_there(self, suspects: list[OrphanFile]) -> list[OrphanFile]:
-        """The suspects that are as they were listed; an inventory may be days old."""
-        found = []
-        by_folder: dict[str, list[OrphanFile]] = {}
-        for each in suspects:
-            by_folder.setdefault(each.partition_path, []).append(each)
-        for path, group in by_folder.items():
-            there = {entry.name: entry for entry in self._storage.list(path, details=True) if not entry.is_folder}
-            for each in group:
-                entry = there.get(each.name)
-                if entry is not None:
-                    found.append(attrs.evolve(each, size_bytes=entry.size_bytes or 0, modified_ms=entry.modified_ms))
-        return found
+    def _files_in(self, path: str) -> dict[str, Entry]:
+        return {entry.name: entry for entry in self._storage.list(path, details=True) if not entry.is_folder}
 
     def _surroundings(
-        self, contents: Contents, facts: TableFacts, expected: Expectation, suspects: list[OrphanFile]
+        self, contents: Contents, facts: TableFacts, expected: Expectation, folders: Mapping[str, Mapping[str, Entry]]
     ) -> Surroundings:
         timeline = facts.timeline
-        partitions = {each.partition_path for each in suspects}
         table_facts = load_facts(timeline, contents)
         undone, reruns = _undone(contents, timeline)
         listed = None
         if FILES_PARTITION in self.table.metadata_partitions and self.settings[keys.METADATA_ENABLED] is not False:
             metadata = MetadataTable(self._storage, self._store.clock)
             with MetadataReader(metadata, timeline) as reader:
-                listed = {path: frozenset(reader.files(path)) for path in partitions}
-        names = {path: [each.name for each in self._storage.list(path) if not each.is_folder] for path in partitions}
+                listed = {path: frozenset(reader.files(path)) for path in folders}
         return Surroundings(
             expected=expected,
             facts=facts,
             undone=undone,
             cleaned=_cleaned(contents, timeline),
             reruns=reruns,
-            fates={path: judge_partition_files(table_facts, path, each) for path, each in names.items()},
+            fates={path: judge_partition_files(table_facts, path, files) for path, files in folders.items()},
             listed=listed,
             alive=frozenset(pulses(self._storage, self._store.clock, Rhythm.of(self.settings))),
             marked=frozenset(_marked(self._storage, timeline)),
@@ -327,6 +314,14 @@ class OrphanService:
         return TimelineStore(store.storage, store.config, store.clock, lock=store.lock)
 
 
+def _still_there(suspects: Iterable[OrphanFile], folders: Mapping[str, Mapping[str, Entry]]) -> Iterator[OrphanFile]:
+    """The suspects that still exist, with their present size and age; an inventory may be days old."""
+    for suspect in suspects:
+        entry = folders[suspect.partition_path].get(suspect.name)
+        if entry is not None:
+            yield attrs.evolve(suspect, size_bytes=entry.size_bytes or 0, modified_ms=entry.modified_ms)
+
+
 def _is_old(folder: Folder, before_ms: int) -> bool:
     return folder.modified_ms is not None and folder.modified_ms < before_ms
 
@@ -340,7 +335,7 @@ def _undone(contents: Contents, timeline: Timeline) -> tuple[dict[str, str], fro
         found.update(dict.fromkeys(undone_by(content) or (), str(instant)))
         if isinstance(content, RollbackMetadata):
             actions = {each.requested_time: each.action for each in content.instants_rollback}
-            reruns.update(t for t in content.commits_rollback if actions.get(t, "") not in _RUN_AGAIN)
+            reruns.update(t for t in content.commits_rollback if may_run_again(actions.get(t, "")))
     return found, frozenset(reruns)
 
 

@@ -27,11 +27,6 @@ class Undone(NamedTuple):
     may_run_again: bool = False
 
 
-def may_run_again(action: str) -> bool:
-    """Whether a later run under the same time can have completed; in layout 1 a clustering is a replacecommit."""
-    return action not in ("commit", "deltacommit")
-
-
 class FilesOfNoInstant(NamedTuple):
     """Data files of one time that is on no timeline."""
 

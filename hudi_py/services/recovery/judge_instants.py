@@ -13,8 +13,9 @@ from typing import Final
 
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.services.check.facts import Health
-from hudi_py.services.recovery.facts import RecoveryFacts, may_run_again
+from hudi_py.services.recovery.facts import RecoveryFacts
 from hudi_py.services.recovery.finding import Problem, RecoveryFinding, Step, seconds
+from hudi_py.timeline.completions import may_run_again
 from hudi_py.timeline.markers import marker_folder
 
 _WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})

@@ -21,11 +21,12 @@ from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackMetadata
 from hudi_py.services.check.facts import FileKey, Health
 from hudi_py.services.check.service import CheckService, Seen
 from hudi_py.services.clean.executing.recheck import recheck_of
-from hudi_py.services.recovery.facts import Aged, FilesOfNoInstant, RecoveryFacts, Undone, may_run_again
+from hudi_py.services.recovery.facts import Aged, FilesOfNoInstant, RecoveryFacts, Undone
 from hudi_py.services.recovery.look_locks import look_at_locks
 from hudi_py.services.recovery.look_metadata import look_at_metadata_table
 from hudi_py.storage.base import Storage, is_temporary
 from hudi_py.timeline.archive import load_archived_rollbacks
+from hudi_py.timeline.completions import may_run_again
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Rhythm, heartbeat_ages
 from hudi_py.timeline.markers import instants_with_markers

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.model.instant import Instant
 from hudi_py.runtime.log import log
+from hudi_py.timeline.completions import content_of, undone_by
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers
 from hudi_py.timeline.timeline import Timeline
@@ -35,12 +36,9 @@ def sweep_markers(
         delete_markers(contents.store.storage, time)
 
 
-def _undone_by(contents: Contents, rollback: Instant) -> tuple[str, ...]:
+def _undone_by(contents: Contents, rollback: Instant) -> set[str]:
     try:
-        if rollback.is_completed:
-            return contents.rollback(rollback).commits_rollback
-        target = contents.rollback_plan(rollback).instant_to_rollback
+        return undone_by(content_of(contents, rollback)) or set()
     except (CorruptMetadata, NotFound) as error:
         log.warning("rollback.markers.kept", instant=rollback.requested_time, why=str(error))
-        return ()
-    return () if target is None else (target.requested_time,)
+        return set()

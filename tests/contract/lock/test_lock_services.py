@@ -191,8 +191,7 @@ def test_a_lease_is_renewed_and_taken_over_only_after_its_whole_time(settings):
     first = DynamoDBLock(config, seconds=lambda: now[0])
     second = DynamoDBLock(config, seconds=lambda: now[0])
     assert first.try_acquire("work")
-    first._stopped.set()  # from here on it is renewed by hand
-    first._thread.join()
+    first._renewals.stop()  # from here on it is renewed by hand
     assert not second.try_acquire("other")
     now[0] += 2.9
     assert first.is_ours()
@@ -228,8 +227,7 @@ def test_a_lost_request_or_answer_leaves_no_doubt(settings, verb, loses):
 
     if verb == "update_item":
         assert lock.try_acquire("work")
-        lock._stopped.set()
-        lock._thread.join()
+        lock._renewals.stop()
     call = getattr(lock._client, verb)
     setattr(lock._client, verb, lose)
     if verb == "update_item":

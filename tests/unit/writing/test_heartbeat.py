@@ -180,5 +180,4 @@ def test_write_that_fails_leaves_its_heartbeat():
     with pytest.raises(RuntimeError), begin(builder, "LAZY") as transaction:
         raise RuntimeError
     assert [each.name for each in builder.storage.list(FOLDER)] == [transaction.instant_time]
-    assert transaction.heart._thread is not None
-    assert not transaction.heart._thread.is_alive()
+    assert not transaction.heart.is_beating
