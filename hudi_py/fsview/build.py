@@ -40,7 +40,7 @@ class PendingOperation(NamedTuple):
 
 
 @attrs.frozen(kw_only=True)
-class Untold:
+class UnknownCommits:
     """
     A range of times for which it is unknown whether they are committed, because the archive is missing.
 
@@ -76,7 +76,7 @@ class ViewContext:
         pending_compactions: Pending compaction and log compaction, at most one per group.
         pending_clustering: File group to the requested time of the clustering that will replace it.
         extensions: File name extensions of the table's base files; empty where any is allowed.
-        untold: Set if the timeline begins with a savepointed commit and there is no archive; else None.
+        unknown_commits: Set if the timeline begins with a savepointed commit and there is no archive; else None.
     """
 
     log_naming: LogNaming
@@ -90,7 +90,7 @@ class ViewContext:
     pending_compactions: Mapping[GroupKey, PendingOperation] = attrs.field(factory=dict)
     pending_clustering: Mapping[GroupKey, str] = attrs.field(factory=dict)
     extensions: frozenset[str] = frozenset()
-    untold: Untold | None = None
+    unknown_commits: UnknownCommits | None = None
 
     def is_committed(self, base_instant_time: str) -> bool:
         """Whether a slice of that base instant is committed (rule Z-2)."""
@@ -193,8 +193,8 @@ def _partition(
         group = FileGroup(partition_path, file_id, tuple(committed))
         (replaced if key in context.replaced else groups).append(group)
     # Only after the view is built: a file of unknown standing matters, if it would be left out.
-    if context.untold is not None:
-        _refuse_untold(context.untold, uncommitted)
+    if context.unknown_commits is not None:
+        _refuse_unknown_commits(context.unknown_commits, uncommitted)
     return PartitionView(
         partition_path=partition_path,
         groups=tuple(groups),
@@ -204,15 +204,15 @@ def _partition(
     )
 
 
-def _refuse_untold(untold: Untold, uncommitted: Iterable[FileSlice]) -> None:
+def _refuse_unknown_commits(unknown: UnknownCommits, uncommitted: Iterable[FileSlice]) -> None:
     for each in uncommitted:
-        if each.base_file is not None and untold.holds(each.base_instant_time):
+        if each.base_file is not None and unknown.holds(each.base_instant_time):
             path = join_path(each.partition_path, each.base_file.name)
             raise CorruptMetadata(
-                f"{path} was written behind the savepoint {untold.after}, by a commit that is on no active timeline, "
-                "and the archive that would tell whether it was completed is missing: older rows might be shown as "
-                "the latest. Nothing was changed; bring the archive back from a copy of the table; if that write "
-                "never was completed, delete its files"
+                f"{path} was written behind the savepoint {unknown.after}, by a commit that is not on the active "
+                "timeline, and the archive, which says whether it was completed, is missing: older rows might be "
+                "shown as the latest. Nothing was changed; bring the archive back from a copy of the table; if that "
+                "write was never completed, delete its files"
             )
 
 

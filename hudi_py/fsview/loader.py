@@ -7,7 +7,7 @@ from typing import Final
 
 from hudi_py.config.table import TableType
 from hudi_py.errors import CorruptMetadata, NotFound
-from hudi_py.fsview.build import GroupKey, PendingOperation, Untold, ViewContext
+from hudi_py.fsview.build import GroupKey, PendingOperation, UnknownCommits, ViewContext
 from hudi_py.fsview.fate import NO_PROMISE, FileKey, Promise, Protection, TableFacts
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.fsview.needs import Pending
@@ -63,7 +63,7 @@ def load_context(
         pending_compactions=_pending_compactions(timeline, contents),
         pending_clustering=_pending_clustering(timeline, contents) if with_clustering else {},
         extensions=contents.store.config.base_file_extensions,
-        untold=None if gap is None or behind else _untold(timeline, contents, *gap),
+        unknown_commits=None if gap is None or behind else _unknown_commits(timeline, contents, *gap),
     )
 
 
@@ -210,14 +210,14 @@ def _archived_between(contents: Contents, after: str, before: str) -> frozenset[
         ) from error
 
 
-def _untold(timeline: Timeline, contents: Contents, after: str, before: str) -> Untold | None:
+def _unknown_commits(timeline: Timeline, contents: Contents, after: str, before: str) -> UnknownCommits | None:
     """Without an archive, the active timeline names everything that was ever rolled back."""
     if has_archive(contents.store.storage, contents.store.config):
         return None
     known = {each.requested_time for each in timeline}
     for _, content in contents_of(contents, timeline.of((Action.ROLLBACK, Action.RESTORE))):
         known |= undone_by(content) or set()
-    return Untold(after=after, before=before, known=frozenset(known))
+    return UnknownCommits(after=after, before=before, known=frozenset(known))
 
 
 def _completion_times(timeline: Timeline, contents: Contents) -> dict[str, str]:

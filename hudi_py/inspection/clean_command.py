@@ -10,7 +10,7 @@ import click
 from hudi_py.config import keys
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.inspection import render
-from hudi_py.inspection.clean_options import clean_options, full_option, look_everywhere
+from hudi_py.inspection.clean_options import clean_options, examine_everything, full_option
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.lease_command import force_option, forced
 from hudi_py.inspection.options import Common, command, print_json
@@ -65,7 +65,7 @@ def clean(
         raise ConfigError("--dry-run and --schedule-only exclude each other")
     opened = (forced(common) if force else common).open(table)
     if full:
-        look_everywhere(opened)
+        examine_everything(opened)
     opened.settings = opened.settings.merged(
         {
             keys.CLEAN_VERIFY.name: verify or None,

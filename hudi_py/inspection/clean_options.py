@@ -94,6 +94,6 @@ def full_option(function: Callable[..., None]) -> Callable[..., None]:
     return click.option("--full", is_flag=True, help="Examine all partitions, not only changed ones.")(function)
 
 
-def look_everywhere(opened: Table) -> None:
+def examine_everything(opened: Table) -> None:
     """Have cleans examine all partitions, as ``--full`` asks for."""
     opened.settings = opened.settings.merged({"hoodie.clean.incremental.enabled": False})

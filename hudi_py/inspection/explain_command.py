@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hudi_py.inspection import render
-from hudi_py.inspection.clean_options import full_option, look_everywhere, retention_options
+from hudi_py.inspection.clean_options import examine_everything, full_option, retention_options
 from hudi_py.inspection.options import Common, command, print_json
 from hudi_py.inspection.say import say
 
@@ -33,7 +33,7 @@ def explain(
     """Explain why a file is kept. Shows the rules that keep it, and when a clean may delete it."""
     opened = common.open(table).read_only()
     if full:
-        look_everywhere(opened)
+        examine_everything(opened)
     explanation = opened.explain(target, now=common.planning_time(opened), **options)
     if common.as_json:
         print_json(explanation_report(explanation))

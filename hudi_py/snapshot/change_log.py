@@ -31,8 +31,8 @@ from hudi_py.rows.read import chosen_columns, read_batches
 from hudi_py.snapshot.batches import Batches, Pieces
 from hudi_py.snapshot.change_plan import Mode, Source, Step, is_change, logging_mode, plan_commit
 from hudi_py.snapshot.merged_changes import Merges
+from hudi_py.snapshot.range_contents import RangeContents
 from hudi_py.snapshot.range_facts import WRITES
-from hudi_py.snapshot.range_look import Look
 from hudi_py.snapshot.window import Window
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive import load_archived
@@ -277,20 +277,20 @@ def open_change_log(
     """
     store = contents.store
     mode = logging_mode(store.config.properties, store.storage.root)
-    look = Look(contents, timeline, window)
-    look.refuse_pending_writes()
-    _refuse_archived(contents, window, look)
+    contained = RangeContents(contents, timeline, window)
+    contained.refuse_pending_writes()
+    _refuse_archived(contents, window, contained)
     row = chosen_columns(schema, columns)
     meta = [name for name in row.names if name in META_COLUMNS]
     if meta:
         raise ConfigError(f"change logs have no column {', '.join(meta)}; choose columns of the table")
-    steps = _plan(contents, listing, window, look, mode, schema)
+    steps = _plan(contents, listing, window, contained, mode, schema)
     columns_of_path = path_columns_of(store.config)
     return ChangeLog(store.storage, window, steps, row, chosen_columns(schema, None), columns_of_path)
 
 
 def _plan(
-    contents: Contents, listing: Listing, window: Window, look: Look, mode: Mode, schema: pa.Schema
+    contents: Contents, listing: Listing, window: Window, contained: RangeContents, mode: Mode, schema: pa.Schema
 ) -> tuple[Step, ...]:
     store = contents.store
     has_logs = store.config.table_type is TableType.MERGE_ON_READ
@@ -298,7 +298,7 @@ def _plan(
     groups: dict[GroupKey, list[BaseFile]] = {}
     steps: list[Step] = []
     last_damaged: tuple[Instant, Step] | None = None
-    for instant in look.instants():
+    for instant in contained.instants():
         metadata = contents.commit(instant)
         if not is_change(metadata):
             continue
@@ -308,9 +308,9 @@ def _plan(
             *(metadata.partition_to_replace_file_ids or ()),
         } - names.keys():
             names[path] = frozenset(entry.name for entry in listing.partition(path))
-            _add_groups(groups, path, names[path], look)
+            _add_groups(groups, path, names[path], contained)
         time, source = instant.requested_time, f"{store.storage.root}/{store.path(instant)}"
-        merges = cache(partial(_merges, contents, look, schema, instant))
+        merges = cache(partial(_merges, contents, contained, schema, instant))
         here = list(plan_commit(time, metadata, groups, names, mode, source, merges, has_logs=has_logs))
         # The last one counts: the range can begin after it and be complete.
         last_damaged = next(((instant, each) for each in here if each.missing), last_damaged)
@@ -319,30 +319,32 @@ def _plan(
         instant, step = last_damaged
         raise RefusedError(
             f"the changes {window} cannot be read: a clean deleted {join_path(step.partition_path, step.missing[0])}, "
-            f"which {instant} needs; the earliest begin that is possible is {look.times[instant.requested_time]}"
+            f"which {instant} needs; the earliest begin that is possible is {contained.times[instant.requested_time]}"
         )
     return tuple(steps)
 
 
-def _merges(contents: Contents, look: Look, schema: pa.Schema, instant: Instant) -> Merges:
+def _merges(contents: Contents, contained: RangeContents, schema: pa.Schema, instant: Instant) -> Merges:
     config, root = contents.store.config, contents.store.storage.root
-    context = look.context_after(instant)
-    return Merges(config, schema, context, instant.requested_time, root, look.pending_compactions)
+    context = contained.context_after(instant)
+    return Merges(config, schema, context, instant.requested_time, root, contained.pending_compactions)
 
 
-def _add_groups(groups: dict[GroupKey, list[BaseFile]], path: str, names: Iterable[str], look: Look) -> None:
+def _add_groups(
+    groups: dict[GroupKey, list[BaseFile]], path: str, names: Iterable[str], contained: RangeContents
+) -> None:
     bases = [base for base in map(parse_base_file, names) if base is not None]
     for base in sorted(bases, key=lambda each: (each.instant_time, each.name)):
-        if look.context.is_committed(base.instant_time):
+        if contained.context.is_committed(base.instant_time):
             groups.setdefault((path, base.file_id), []).append(base)
 
 
-def _refuse_archived(contents: Contents, window: Window, look: Look) -> None:
+def _refuse_archived(contents: Contents, window: Window, contained: RangeContents) -> None:
     """
     Raises:
         RefusedError: Commits of the range are archived; cleans have deleted their files, or will.
     """
-    if not look.reaches_back:
+    if not contained.reaches_back:
         return
     store = contents.store
     archived = load_archived(store.storage, store.config).of(WRITES).completed()

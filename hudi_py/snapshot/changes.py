@@ -17,7 +17,7 @@ from hudi_py.config.settings import Settings
 from hudi_py.fsview.build import GroupKey, ViewContext
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice
-from hudi_py.snapshot.range_look import Look
+from hudi_py.snapshot.range_contents import RangeContents
 from hudi_py.snapshot.select import has_logs
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.snapshot.window import Window
@@ -116,25 +116,25 @@ def open_changes(
         CorruptMetadata: A file that a commit wrote is missing, or the archive is damaged.
     """
     config = contents.store.config
-    look = Look(contents, timeline, window)
-    look.refuse_pending_writes()
+    contained = RangeContents(contents, timeline, window)
+    contained.refuse_pending_writes()
     slices: list[FileSlice] = []
     behind: dict[GroupKey, FileSlice] = {}
-    for path, entries in look.partitions(listing):
-        written = look.slices(path, entries, only_of_range=True)
-        if not whole and not (look.may_lack_columns and has_logs(written)):
+    for path, entries in contained.partitions(listing):
+        written = contained.slices(path, entries, only_of_range=True)
+        if not whole and not (contained.may_lack_columns and has_logs(written)):
             slices += written
             continue
         groups = {each.file_id for each in written}
-        all_files = [each for each in look.slices(path, entries) if each.file_id in groups]
+        all_files = [each for each in contained.slices(path, entries) if each.file_id in groups]
         slices += all_files if whole else written
         behind |= {(path, each.file_id): each for each in all_files if has_logs([each])}
     is_all = whole or window.is_everything
     found = Changes(
         contents=contents, timeline=timeline, config=config, settings=settings,
-        window=window, commits=None if is_all else look.commits, slices=tuple(slices),
-        whole_slices=behind, view_context=look.context,
+        window=window, commits=None if is_all else contained.commits, slices=tuple(slices),
+        whole_slices=behind, view_context=contained.context,
     )  # fmt: skip
     # Only now, after the listing: a clean that ran meanwhile has recorded its deletions by then.
-    look.refuse_deleted_files(found.slices)
+    contained.refuse_deleted_files(found.slices)
     return found

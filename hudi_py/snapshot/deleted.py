@@ -27,7 +27,7 @@ from hudi_py.rows.predicate import OneOf
 from hudi_py.snapshot.batches import Batches, Pieces
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
 from hudi_py.snapshot.changes import Changes, open_changes
-from hudi_py.snapshot.range_look import Look
+from hudi_py.snapshot.range_contents import RangeContents
 from hudi_py.snapshot.select import size_of
 from hudi_py.snapshot.window import Window
 from hudi_py.timeline.archive import load_archived_replaced
@@ -207,46 +207,46 @@ def _before(contents: Contents, timeline: Timeline, listing: Listing, window: Wi
     # A replaced group has no slice at the end of the range, so *after* does not name it.
     touched |= _replaced(contents, timeline, window)
     until = Window("", window.after)
-    look = Look(contents, timeline, until)
+    contained = RangeContents(contents, timeline, until)
     found = [
         each
         for path in sorted({path for path, _ in touched})
-        for each in look.slices_of(path, listing)
+        for each in contained.slices_of(path, listing)
         if (path, each.file_id) in touched
     ]
     try:
-        refuse_what_a_clean_took(contents, timeline, look.context, window.after)
+        refuse_what_a_clean_took(contents, timeline, contained.context, window.after)
     except RefusedError as error:  # the clean has not recorded yet what it deletes, so the next check does not see it
         raise RefusedError(f"the rows deleted {window} cannot be read: {error}") from error
-    gone = _first_gone(contents, timeline, look, window.after, found, touched)
+    gone = _first_gone(contents, timeline, contained, window.after, found, touched)
     if gone is not None:
         raise RefusedError(
             f"the rows deleted {window} cannot be read: a clean deleted {gone}, which held rows before that range; "
-            f"{look.earliest_begin()}"
+            f"{contained.earliest_begin()}"
         )
-    return attrs.evolve(after, window=until, slices=tuple(found), view_context=look.context)
+    return attrs.evolve(after, window=until, slices=tuple(found), view_context=contained.context)
 
 
 def _replaced(contents: Contents, timeline: Timeline, window: Window) -> set[GroupKey]:
-    look = Look(contents, timeline, window)
-    replaced = dict(look.context.replaced)
-    if look.reaches_back:
+    contained = RangeContents(contents, timeline, window)
+    replaced = dict(contained.context.replaced)
+    if contained.reaches_back:
         store = contents.store
         replaced = {**load_archived_replaced(store.storage, store.config), **replaced}
-    return {key for key, time in replaced.items() if look.times.get(time, time) in window}
+    return {key for key, time in replaced.items() if contained.times.get(time, time) in window}
 
 
 def _first_gone(
     contents: Contents,
     timeline: Timeline,
-    look: Look,
+    contained: RangeContents,
     time: str,
     found: Sequence[FileSlice],
     touched: set[GroupKey],
 ) -> str | None:
     bases = [(each.partition_path, each.base_file) for each in found if each.base_file is not None]
     gone = first_gone(
-        contents, timeline, look.context, time, bases, with_pending=False,
+        contents, timeline, contained.context, time, bases, with_pending=False,
         of=lambda path, base: (path, base.file_id) in touched,
     )  # fmt: skip
     if gone is not None:

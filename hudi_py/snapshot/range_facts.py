@@ -1,7 +1,7 @@
 """
 What the timeline and the archive say about a range of time: each fact is read once, when it is first needed.
 
-Nothing is decided here: `hudi_py.snapshot.range_look` works out which commits and files belong to the range.
+Nothing is decided here: `hudi_py.snapshot.range_contents` works out which commits and files belong to the range.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ class Scope:
                 return each
         return None
 
-    def untold(self) -> Instant | None:
+    def archived_meanwhile(self) -> Instant | None:
         """Return a write that was pending and may have completed and been archived since; None if there is none."""
         for each in self.before.writes.pending():
             if self.now.find(each.requested_time, each.action) is None and self.now.is_before_start(

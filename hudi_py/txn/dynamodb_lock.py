@@ -72,7 +72,7 @@ class DynamoDBLock:
 
     def try_acquire(self, purpose: str) -> bool:
         """See `LockProvider`."""
-        found, now = self._look(), self._seconds()
+        found, now = self._read(), self._seconds()
         item = self._new_item()
         if found is None:
             is_ours = self._put(item, _IS_FREE, {})
@@ -106,12 +106,12 @@ class DynamoDBLock:
         with self._guard:
             if self._version is None or self._seconds() - self._renewed >= self._config.lease_ms / 1000:
                 return False
-            found = self._look()
+            found = self._read()
             return found is not None and (_text(found, _VERSION), _text(found, _OWNER)) == (self._version, self._owner)
 
     def holder(self) -> str:
         """See `LockProvider`."""
-        found = self._look()
+        found = self._read()
         if found is None:
             return f"{self._where} was held until just now"
         return f"{self._where} is another writer's lock (owner {_text(found, _OWNER)[:200]})"
@@ -143,7 +143,7 @@ class DynamoDBLock:
     def _has_version(self, version: str) -> bool | None:
         """Whether the item has it; None if that cannot be found out."""
         try:
-            found = self._look()
+            found = self._read()
         except StorageError:
             return None
         return found is not None and _text(found, _VERSION) == version
@@ -189,7 +189,7 @@ class DynamoDBLock:
                 return False
         return True
 
-    def _look(self) -> Mapping[str, Any] | None:
+    def _read(self) -> Mapping[str, Any] | None:
         with _storage_errors(self._where):
             answer = self._client.get_item(
                 TableName=self._config.table, Key={_KEY: {"S": self._config.key}}, ConsistentRead=True

@@ -82,7 +82,7 @@ class FileLock:
     def holder(self) -> str:
         """See `LockProvider`."""
         where = f"{self._storage.root}/{self._path}"
-        seen = self._look()
+        seen = self._read()
         if seen is None:
             return f"{where} was held until just now"
         age = "" if seen.modified_ms is None else f", {max(0, self._now_ms() - seen.modified_ms) // 1000} s old,"
@@ -105,7 +105,7 @@ class FileLock:
         The claim is created before the last look at the lock, and deleted after the new lock exists. So a process that
         has the claim and still sees the old lock is the only one that removes it.
         """
-        seen = self._look()
+        seen = self._read()
         if seen is None:
             return self._create()
         if not (self._is_older_than_allowed(seen.modified_ms) or is_left_behind(seen.content)):
@@ -125,7 +125,7 @@ class FileLock:
         except AlreadyExists:
             return False
         is_acquired = False
-        if self._look() == seen:  # otherwise another process has replaced it since, and that lock is valid
+        if self._read() == seen:  # otherwise another process has replaced it since, and that lock is valid
             log.warning("lock.taken_over", path=f"{self._storage.root}/{self._path}", holder=_owner(seen.content))
             self._storage.delete(self._path)
             is_acquired = self._create()
@@ -133,7 +133,7 @@ class FileLock:
             self._storage.delete(self._claim(name))
         return is_acquired
 
-    def _look(self) -> _Seen | None:
+    def _read(self) -> _Seen | None:
         entry = next((e for e in self._storage.list(self._folder, details=True) if e.name == NAME), None)
         if entry is None:
             return None

@@ -82,7 +82,7 @@ class LeaseLock:
 
     def try_acquire(self, purpose: str) -> bool:
         """See `LockProvider`."""
-        seen = self._look()
+        seen = self._read()
         lease = None if seen is None else self._parsed(seen.content)
         # With a margin, because the holder compares with its own clock: it must have given up before it is replaced.
         if lease is not None and not (lease.is_released or self._now_ms() > lease.valid_until_ms + CLOCKS_MS_MAX):
@@ -112,13 +112,13 @@ class LeaseLock:
             lease = self._lease()
             if self._held is None or lease is None or self._now_ms() >= lease.valid_until_ms:
                 return False
-            seen = self._look()
+            seen = self._read()
             return seen is not None and self._is_mine(seen, lease)
 
     def holder(self) -> str:
         """See `LockProvider`."""
         where = f"{self._storage.root}/{TABLE_LOCK}"
-        seen = self._look()
+        seen = self._read()
         lease = None if seen is None else parse_lease(seen.content)
         if lease is None or lease.is_released:
             return f"{where} was held until just now"
@@ -150,13 +150,13 @@ class LeaseLock:
         try:
             written = self._storage.swap(TABLE_LOCK, content, version)
         except (StorageError, OutcomeUnknown):
-            seen = self._look()
+            seen = self._read()
             # The answer was lost, and the write may have arrived. The content has our unique owner, so it decides.
             if seen is None or seen.content != content:
                 raise
             written = seen.version
         if written is None and self._held is not None:  # a write that was reported as failed may have arrived late
-            seen = self._look()
+            seen = self._read()
             if seen is not None and self._is_mine(seen, lease):
                 written = self._storage.swap(TABLE_LOCK, content, seen.version)
         if written is None:
@@ -169,7 +169,7 @@ class LeaseLock:
         found = parse_lease(seen.content)
         return found is not None and found.owner == lease.owner and not found.is_released
 
-    def _look(self) -> Versioned | None:
+    def _read(self) -> Versioned | None:
         try:
             return self._storage.read_version(TABLE_LOCK)
         except NotFound:

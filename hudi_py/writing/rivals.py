@@ -128,9 +128,9 @@ class Rivals:
         undone = scope.undone()
         if undone is not None:
             yield f"{undone} was undone, and this write may be based on it"
-        untold = scope.untold()
-        if untold is not None:
-            yield f"{untold} is archived, so it is unknown what it changed"
+        archived_meanwhile = scope.archived_meanwhile()
+        if archived_meanwhile is not None:
+            yield f"{archived_meanwhile} is archived, so it is unknown what it changed"
         candidates = scope.candidates(instant, kind_of(metadata))
         others = list(read_others(self.contents, candidates))
         ours = attrs.evolve(touched_by(instant, metadata), reads=self._reads(metadata))

@@ -39,7 +39,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.versions.format import LogNaming
 
-_LOOKS_MAX: Final = 3
+_EXAMINATIONS_MAX: Final = 3
 _ORDER: Final = {severity: position for position, severity in enumerate(Severity)}
 
 
@@ -89,18 +89,18 @@ class CheckService:
             self.store.load()
         except CorruptMetadata as error:  # without a timeline nothing else can be judged
             return (finding("instant-unreadable", self.store.folder, str(error)),)
-        seen = self.look()
-        for _ in range(_LOOKS_MAX - 1):
+        seen = self.examine()
+        for _ in range(_EXAMINATIONS_MAX - 1):
             # Without an error nothing has to be confirmed, even if the table has changed.
             if not seen.has_moved or not any(each.severity is Severity.ERROR for each in seen.findings):
                 break
-            seen = self.look()
+            seen = self.examine()
         found = [*seen.findings, *([finding("table-changing", self.store.folder)] if seen.has_moved else [])]
         return tuple(sorted(found, key=lambda each: (_ORDER[each.severity], each.code, each.where)))
 
-    def look(self) -> Seen:
+    def examine(self) -> Seen:
         """Check the whole table once, with nothing taken from caches."""
-        # A store of its own: contents read for an earlier look must not be used again.
+        # A store of its own: contents read for an earlier examination must not be used again.
         contents = Contents(TimelineStore(self.store.storage, self.store.config, self.store.clock))
         facts = gather(contents, self.table, metadata=self._compares)
         findings = tuple(_once(self._judge(facts)))

@@ -26,7 +26,7 @@ from hudi_py.services.clean.memory.leftovers import (
     side_files_left,
     without_side_files,
 )
-from hudi_py.services.clean.planning.look import remember_unseen
+from hudi_py.services.clean.planning.examination import remember_unseen
 from hudi_py.services.clean.planning.plan import CleanPlan, Unseen
 from hudi_py.services.clean.planning.progress import progress_of, remember
 from hudi_py.services.clean.planning.repair import repair_cleans

@@ -52,12 +52,12 @@ class Work:
 
     Args:
         step: Which.
-        look: Finds out what is due, and writes nothing.
+        find: Finds out what is due, and writes nothing.
         act: Does it; None for a step that only reports.
     """
 
     step: Chore
-    look: Callable[[], ChoreResult]
+    find: Callable[[], ChoreResult]
     act: Callable[[], ChoreResult] | None = None
 
 
@@ -116,7 +116,7 @@ def run(works: Sequence[Work], *, dry_run: bool) -> MaintenanceReport:
 def _taken(work: Work, *, dry_run: bool) -> ChoreReport:
     is_acting = work.act is not None and not dry_run
     try:
-        found = work.look() if work.act is None or dry_run else work.act()
+        found = work.find() if work.act is None or dry_run else work.act()
     except HudiError as error:
         log.warning("maintenance.step.failed", step=work.step.name, why=str(error))
         return ChoreReport(step=work.step, error=error)

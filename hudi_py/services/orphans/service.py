@@ -126,7 +126,7 @@ class OrphanService:
             CorruptMetadata: The timeline cannot be read.
             StorageError: The storage refused or cannot be reached.
         """
-        return self._look()[0]
+        return self._search()[0]
 
     def run(self) -> OrphanReport:
         """
@@ -137,7 +137,7 @@ class OrphanService:
             ConflictError: Another writer holds the table's lock; nothing was removed.
             As `plan`.
         """
-        report, suspects, early = self._look()
+        report, suspects, early = self._search()
         self._refuse(report)
         if self.action is OrphanAction.SHOW or not (report.to_remove or report.empty_folders):
             return report  # with nothing to remove, there is nothing to lock
@@ -146,8 +146,8 @@ class OrphanService:
             self._refuse(again)
             return self._remove(again)
 
-    # --- looking -------------------------------------------------------------------------------------------------
-    def _look(self) -> tuple[OrphanReport, list[OrphanFile], frozenset[str]]:
+    # --- searching -----------------------------------------------------------------------------------------------
+    def _search(self) -> tuple[OrphanReport, list[OrphanFile], frozenset[str]]:
         timeline = self._store.load()
         before = self._before_ms(timeline)
         others: list[str] = []

@@ -25,7 +25,7 @@ from hudi_py.runtime.log import log
 from hudi_py.services.clean.service import CleanService
 from hudi_py.services.recovery.failed_writes import FailedWrites
 from hudi_py.services.recovery.finding import Problem, RecoveryFinding, Step
-from hudi_py.services.recovery.look_locks import look_at_locks
+from hudi_py.services.recovery.gather_locks import gather_locks
 from hudi_py.services.restore.service import RestoreService
 from hudi_py.services.rollback.leftovers import Leftovers
 from hudi_py.services.rollback.service import RollbackService
@@ -212,7 +212,7 @@ class RecoveryExecutor:
         if finding.problem is Problem.LOCK:
             now_ms = int(self._store.clock.now().timestamp() * 1000)
             # Between the look and this step minutes may have passed with other steps.
-            locks = {each.path: each for each in look_at_locks(storage, self.settings, now_ms=now_ms)}
+            locks = {each.path: each for each in gather_locks(storage, self.settings, now_ms=now_ms)}
             if not all(locks[path].is_expired for path in finding.paths if path in locks):
                 raise ConflictError(f"{finding.paths[0]} was taken over by another process in the meantime")
         for path in finding.paths:

@@ -1,4 +1,4 @@
-"""The facts by which recovery judges a table. Frozen values; `look` reads them."""
+"""The facts by which recovery judges a table. Frozen values; `gather` reads them."""
 
 from __future__ import annotations
 

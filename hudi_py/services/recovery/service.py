@@ -16,8 +16,8 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.runtime.log import log
 from hudi_py.services.recovery.execute import RecoveryExecutor
 from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
-from hudi_py.services.recovery.look import look
-from hudi_py.services.recovery.look_locks import look_at_locks
+from hudi_py.services.recovery.gather import gather_recovery_facts
+from hudi_py.services.recovery.gather_locks import gather_locks
 from hudi_py.services.recovery.plan import lock_findings, plan_recovery
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
@@ -50,7 +50,7 @@ class RecoveryService:
         Raises:
             StorageError: The storage refused or cannot be reached.
         """
-        return plan_recovery(look(self.contents, self.table, self.settings))
+        return plan_recovery(gather_recovery_facts(self.contents, self.table, self.settings))
 
     def rehearse(self) -> tuple[RecoveryOutcome, ...]:
         """
@@ -100,7 +100,7 @@ class RecoveryService:
         if not store.lock.is_used:
             return []
         now_ms = int(store.clock.now().timestamp() * 1000)
-        found = lock_findings(look_at_locks(store.storage, self.settings, now_ms=now_ms))
+        found = lock_findings(gather_locks(store.storage, self.settings, now_ms=now_ms))
         return [_take(self.executor, each) for each in found if each.is_settled_by_us]
 
     def _wait_for_lock(self) -> None:

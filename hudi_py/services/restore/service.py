@@ -140,7 +140,7 @@ class RestoreService:
         # From here on no commit can start (rule B-33).
         requested = prepared(store, Action.RESTORE).request(plan)
         # Without a lock another process may have begun something since the plan was judged; now it sees the restore.
-        self._look_again(timeline, requested, judged)
+        self._validate_again(timeline, requested, judged)
         return requested, plan
 
     def _execute(self, requested: Requested, plan: RestorePlan, savepoint_time: str) -> RestoreMetadata:
@@ -326,7 +326,7 @@ class RestoreService:
         plan = RestorePlan(instants_to_rollback=infos, savepoint_to_restore_timestamp=savepoint_time)
         return JudgedRestore(plan, beside.to_withdraw(timeline))
 
-    def _look_again(self, before: Timeline, requested: Requested, judged: JudgedRestore) -> None:
+    def _validate_again(self, before: Timeline, requested: Requested, judged: JudgedRestore) -> None:
         """
         Withdraw the restore if the timeline has changed since it was planned, so that its plan is no longer right.
 

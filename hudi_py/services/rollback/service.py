@@ -193,10 +193,12 @@ class RollbackService:
         self._sweep_markers(timeline)
         prepare_metadata_table(self.metadata_table, (target,))
         requested = prepared(self.contents.store, Action.ROLLBACK).request(checked.plan)
-        self._look_again(timeline, requested, target, checked)
+        self._validate_again(timeline, requested, target, checked)
         return _Begun(requested.instant, checked.plan, planning.target_info(target))
 
-    def _look_again(self, before: Timeline, requested: Requested, target: Instant, checked: CheckedRollback) -> None:
+    def _validate_again(
+        self, before: Timeline, requested: Requested, target: Instant, checked: CheckedRollback
+    ) -> None:
         """
         Withdraw the rollback if the timeline has changed since it was planned, so that it would be refused now.
 

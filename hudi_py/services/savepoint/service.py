@@ -175,13 +175,13 @@ class SavepointService:
         with store.lock.held("savepoint"):  # already for the plan: a clean in between could delete the files
             time, metadata = self.plan(requested_time, **words)
             begun = Prepared(store, Action.SAVEPOINT, time).open()
-            self._look_again(begun, metadata)
+            self._validate_again(begun, metadata)
             with begun.ready() as ready:
                 done = ready.record(not_recorded).publish(metadata)
         log.info("savepoint.created", instant=time, files_held=sum(map(len, metadata.files.values())))
         return done
 
-    def _look_again(self, begun: Begun, metadata: SavepointMetadata) -> None:
+    def _validate_again(self, begun: Begun, metadata: SavepointMetadata) -> None:
         """
         Withdraw the savepoint if its commit is being undone or archived, or a clean was planned that deletes its files.
 

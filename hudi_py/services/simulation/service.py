@@ -59,7 +59,7 @@ class SimulationService:
             first_time=min((*times, *([] if context.first_time is None else [context.first_time])), default=None),
             last_time=max(times, default=context.last_time),
             completion_times={**context.completion_times, **completions},
-            untold=None,
+            unknown_commits=None,
         )
         protection = protection_of(context, load_savepoints(timeline, self.contents), {})
         return simulate(writes, whole, self.config, protection, self.contents.store.zone)

@@ -243,7 +243,7 @@ def test_a_lost_request_or_answer_leaves_no_doubt(settings, verb, loses):
     setattr(lock._client, verb, call)
     if lock._version:
         lock.release()
-        assert lock._look() is None
+        assert lock._read() is None
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.services.clean.executing import execute
-from hudi_py.services.clean.planning import look
+from hudi_py.services.clean.planning import examination
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
 from support.clean_histories import make, policies, retained, steps
@@ -57,7 +57,7 @@ def test_cleans_short_of_time_end_where_one_clean_ends(layout, history, policy, 
     else:
         pytest.fail("the cleans never end")
     assert data_files(short.builder.storage) == data_files(whole.builder.storage)
-    assert look.UNSEEN.path not in short.builder.storage.files()
+    assert examination.UNSEEN.path not in short.builder.storage.files()
 
 
 @examples(40)
@@ -131,7 +131,7 @@ def test_a_plan_short_of_time_says_so_and_leaves_whole_partitions(layout):
     assert plan.is_partial
     assert plan.unseen.everything
     assert 0 < len(plan.files) < 4
-    assert look.UNSEEN.path not in builder.storage.files(), "a plan that is only shown leaves nothing"
+    assert examination.UNSEEN.path not in builder.storage.files(), "a plan that is only shown leaves nothing"
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -193,7 +193,7 @@ def unfinished(layout):
     builder.commit(at(5), {f"r{each}": ["f"] for each in range(4)})
     builder.commit(at(6), {"r0": ["f"]})
     limited(builder).clean(commits_retained=1)
-    assert len(look.UNSEEN.load(builder.storage).partitions) == 3
+    assert len(examination.UNSEEN.load(builder.storage).partitions) == 3
     builder.commit(at(7), {"r0": ["f"]})
     return builder
 
@@ -212,7 +212,7 @@ def test_what_was_left_is_not_forgotten_by_a_run_that_stores_nothing(layout, ret
         assert table.clean(commits_retained=retained) == []
     (result,) = builder.table().clean(commits_retained=1)
     assert {path.partition("/")[0] for path in result.deleted_files} == {f"r{each}" for each in range(4)}
-    assert look.UNSEEN.path not in builder.storage.files()
+    assert examination.UNSEEN.path not in builder.storage.files()
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -249,7 +249,7 @@ def test_a_damaged_note_costs_nothing_but_a_look():
     """What it said is unknown, so the next plan looks everywhere."""
     builder = partitions_table(2)
     limited(builder).clean(commits_retained=1)
-    builder.put(look.UNSEEN.path, b"{")
+    builder.put(examination.UNSEEN.path, b"{")
     assert builder.table().plan_clean(commits_retained=1).scope.everything
 
 

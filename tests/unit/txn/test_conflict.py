@@ -161,8 +161,8 @@ def test_a_write_based_on_an_undone_commit_is_found():
 def test_a_write_that_was_pending_and_is_archived_is_untold():
     """It may have completed since, and changed anything."""
     pending = instant(1, state=State.INFLIGHT)
-    assert scope((pending,), (instant(2),)).untold() == pending
-    assert scope((instant(1), instant(2, state=State.INFLIGHT)), (instant(1),)).untold() is None
+    assert scope((pending,), (instant(2),)).archived_meanwhile() == pending
+    assert scope((instant(1), instant(2, state=State.INFLIGHT)), (instant(1),)).archived_meanwhile() is None
 
 
 @pytest.mark.parametrize(

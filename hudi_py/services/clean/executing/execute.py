@@ -162,10 +162,10 @@ def _begin(recheck: Recheck) -> Begun | CleanResult:
     """
     contents, instant = recheck.contents, recheck.instant
     store = contents.store
-    timeline = recheck.look()
+    timeline = recheck.run()
     with store.lock.held(f"clean {instant.requested_time}"):
         if store.lock.is_used:
-            timeline = recheck.look()
+            timeline = recheck.run()
         found = timeline.find(instant.requested_time, Action.CLEAN)
         if found is not None and found.is_completed:
             return _result(instant, contents.clean(found), superseded=True)
@@ -314,7 +314,7 @@ def _delete(
         round_ = list(islice(tasks, width))
         count += sum(len(some) for task in round_ for _, some in task.files)
         if tried:
-            recheck.look()
+            recheck.run()
             round_ = [recheck.without_spared(task) for task in round_]
         for result in engine.map(delete_files, round_, parallelism=width, description="clean: delete files"):
             missing.update(result.missing)

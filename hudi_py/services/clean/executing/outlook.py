@@ -50,7 +50,7 @@ def outlook(contents: Contents, instant: Instant) -> PendingOutlook:
         CorruptMetadata, RefusedError: As `execute_clean`.
     """
     recheck = recheck_of(contents, instant)
-    recheck.look()
+    recheck.run()
     spared = tuple(sorted(join_path(path, name) for path, names in recheck.spared.items() for name in names))
     found = PendingOutlook(
         instant=instant,

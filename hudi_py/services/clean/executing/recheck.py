@@ -123,9 +123,9 @@ class Recheck:
     engine: Engine | None = attrs.field(default=None, repr=False)
     leases: tuple[Lease, ...] = ()
 
-    def look(self) -> Timeline:
+    def run(self) -> Timeline:
         """
-        Judge the planned files as the table is now, unless nothing that decides has changed since the last look.
+        Judge the planned files as the table is now, unless nothing that decides has changed since the last comparison.
 
         Returns:
             The timeline, just loaded.

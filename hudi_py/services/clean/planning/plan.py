@@ -367,7 +367,7 @@ def assemble(
         if with_verdicts:
             verdicts += judgement.verdicts
     if not examined:
-        return _nothing_to_look_at(scope, needs_cleaning=needs_cleaning)
+        return _nothing_to_examine(scope, needs_cleaning=needs_cleaning)
     return CleanPlan(
         policy=config.policy.value,
         earliest_to_retain=earliest,
@@ -385,7 +385,7 @@ def assemble(
     )
 
 
-def _nothing_to_look_at(scope: Scope, *, needs_cleaning: bool) -> CleanPlan:
+def _nothing_to_examine(scope: Scope, *, needs_cleaning: bool) -> CleanPlan:
     """The empty plan that Hudi makes if no partition is in scope; never stored, always with the same policy name."""
     return CleanPlan(
         policy=CleanPolicy.KEEP_LATEST_COMMITS.value, version=1, needs_cleaning=needs_cleaning, scope=scope

@@ -36,7 +36,7 @@ from hudi_py.services.clean.memory.leftovers import (
 from hudi_py.services.clean.planning import plan as planning
 from hudi_py.services.clean.planning.breakers import Census, tripped
 from hudi_py.services.clean.planning.budget import Budget, cut_to_budget
-from hudi_py.services.clean.planning.look import UNSEEN, Look
+from hudi_py.services.clean.planning.examination import UNSEEN, Examination
 from hudi_py.services.clean.planning.past import last_clean, whole_times
 from hudi_py.services.clean.planning.plan import CleanPlan, LastClean, Scope, Unseen
 from hudi_py.services.clean.planning.progress import PROGRESS, start_of_scope
@@ -115,12 +115,12 @@ class TablePlanner:
         if isinstance(listing, CheckedListing) and not with_sizes:
             listing = ListingForPlan(listing)
             judge = checked(judge, listing)
-        look = self._look(seen, listing, judge, deadline, with_sizes)
+        examination = self._examination(seen, listing, judge, deadline, with_sizes)
         census = Census()
         is_counted = self.reporter.is_heard and not seen.scope.everything
         self.reporter.begin("plan", total=len(self.scope_partitions(seen.scope)) if is_counted else None)
         judgements: Iterable[PartitionJudgement] = self.reporter.watch(
-            census.watch(look.judgements(self._partitions(seen, listing, with_sizes)))
+            census.watch(examination.judgements(self._partitions(seen, listing, with_sizes)))
         )
         window, is_partial, savepoints = seen.earliest, False, seen.savepoints
         if self._budget.is_limited:
@@ -146,8 +146,8 @@ class TablePlanner:
             is_partial=is_partial,
         )
         self.reporter.finish()
-        if look.is_cut:
-            unseen = self._unseen(seen, look)
+        if examination.is_cut:
+            unseen = self._unseen(seen, examination)
             plan = attrs.evolve(plan, last_completed_commit="", is_partial=True, unseen=unseen)
         plan = attrs.evolve(plan, breakers=self._tripped(census, seen), warnings=seen.warnings)
         if plan.is_examined:
@@ -239,22 +239,24 @@ class TablePlanner:
     def deadline(self) -> Deadline:
         return Deadline.after(self.contents.store.clock, self.config.max_duration)
 
-    def _look(self, seen: Situation, listing: Listing, judge: Judge, deadline: Deadline, sizes: bool) -> Look:
+    def _examination(
+        self, seen: Situation, listing: Listing, judge: Judge, deadline: Deadline, sizes: bool
+    ) -> Examination:
         replaced = frozenset(path for path, _ in seen.context.replaced)
         # The archiver takes the replaced groups of a finished window for cleaned, so they are never left out (D-9).
-        return Look(
+        return Examination(
             judge=lambda path, entries: self._confirmed(seen, judge(path, entries)),
             listed=lambda path: listing.partition(path, details=sizes),
             deadline=deadline,
             always=replaced.intersection(replaced if seen.scope.everything else self.scope_partitions(seen.scope)),
         )
 
-    def _unseen(self, seen: Situation, look: Look) -> Unseen:
+    def _unseen(self, seen: Situation, examination: Examination) -> Unseen:
         if not seen.windows:
             return Unseen()  # plans by file versions look at all partitions anyway
         if seen.scope.everything:
             return Unseen(everything=True)
-        return Unseen(partitions=frozenset(self.scope_partitions(seen.scope)) - look.seen)
+        return Unseen(partitions=frozenset(self.scope_partitions(seen.scope)) - examination.seen)
 
     @property
     def _budget(self) -> Budget:

@@ -21,9 +21,9 @@ from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackMetadata
 from hudi_py.services.check.facts import FileKey, Health
 from hudi_py.services.check.service import CheckService, Seen
 from hudi_py.services.clean.executing.recheck import recheck_of
+from hudi_py.services.recovery.compare_metadata import compare_metadata_table
 from hudi_py.services.recovery.facts import Aged, FilesOfNoInstant, RecoveryFacts, Undone
-from hudi_py.services.recovery.look_locks import look_at_locks
-from hudi_py.services.recovery.look_metadata import look_at_metadata_table
+from hudi_py.services.recovery.gather_locks import gather_locks
 from hudi_py.storage.base import Storage, is_temporary
 from hudi_py.timeline.archive import load_archived_rollbacks
 from hudi_py.timeline.completions import may_run_again
@@ -41,7 +41,7 @@ _FIRST_TIME: Final = "00000000000100"
 """Smaller times stand for the creation of a table, not for a write."""
 
 
-def look(contents: Contents, table: TableConfig, settings: Settings) -> RecoveryFacts:
+def gather_recovery_facts(contents: Contents, table: TableConfig, settings: Settings) -> RecoveryFacts:
     """
     Read the facts about a table.
 
@@ -49,7 +49,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Recovery
         StorageError: The storage refused or cannot be reached.
     """
     store = contents.store
-    seen = CheckService(store=store, table=table, settings=settings).look()
+    seen = CheckService(store=store, table=table, settings=settings).examine()
     # One reading of the table for check and recovery, so that their findings agree.
     timeline, health = seen.facts.timeline, seen.facts.health
     undone = _undone(contents, timeline)
@@ -68,7 +68,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Recovery
         undone = {**more, **undone}
     ages = heartbeat_ages(store.storage, store.clock)
     rhythm = Rhythm.of(settings)
-    out_of_step = look_at_metadata_table(contents, table, settings, seen.facts, clusterings)
+    out_of_step = compare_metadata_table(contents, table, settings, seen.facts, clusterings)
     return RecoveryFacts(
         timeline=timeline,
         health=health,
@@ -87,7 +87,7 @@ def look(contents: Contents, table: TableConfig, settings: Settings) -> Recovery
         metadata_problem=out_of_step.problem,
         lost=out_of_step.lost,
         temporary=tuple(_temporary(store.storage, now_ms=_now_ms(contents))),
-        locks=look_at_locks(store.storage, settings, now_ms=_now_ms(contents)),
+        locks=gather_locks(store.storage, settings, now_ms=_now_ms(contents)),
         # Of a table that changed meanwhile, findings may be of two states at once.
         found=() if seen.has_moved else seen.findings,
         stale_cleans=_stale_cleans(contents, timeline),
@@ -101,7 +101,7 @@ def _stale_cleans(contents: Contents, timeline: Timeline) -> dict[str, str]:
     for instant in timeline.pending(Action.CLEAN):
         try:
             recheck = recheck_of(contents, instant)
-            recheck.look()
+            recheck.run()
         except (CorruptMetadata, NotFound, RefusedError):
             continue
         if not recheck.is_right:

@@ -44,7 +44,7 @@ def remember_unseen(storage: Storage, known: Unseen, unseen: Unseen) -> None:
 
 
 @attrs.define
-class Look:
+class Examination:
     """
     Judges partition by partition until the deadline.
 

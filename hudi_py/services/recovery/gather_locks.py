@@ -28,7 +28,7 @@ _VALIDITY_MS_MAX: Final = 86_400_000
 _SHOWN_MAX: Final = 200
 
 
-def look_at_locks(storage: Storage, settings: Settings, *, now_ms: int) -> tuple[Lock, ...]:
+def gather_locks(storage: Storage, settings: Settings, *, now_ms: int) -> tuple[Lock, ...]:
     """Every lock that is not released; locks outside of the table are left out, for other tables may share them."""
     found = (_file_lock(storage, settings, now_ms), _table_lock(storage, now_ms))
     return tuple(each for each in found if each is not None)

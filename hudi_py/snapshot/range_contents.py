@@ -32,7 +32,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
 
-class Look:
+class RangeContents:
     """
     Finds the commits, partitions and file slices of a range.
 

@@ -37,7 +37,7 @@ class OutOfStep(NamedTuple):
     lost: tuple[str, ...] = ()
 
 
-def look_at_metadata_table(
+def compare_metadata_table(
     contents: Contents, table: TableConfig, settings: Settings, facts: TableFacts, clusterings: frozenset[str]
 ) -> OutOfStep:
     """
@@ -71,7 +71,7 @@ def _difference(contents: Contents, table: TableConfig, settings: Settings, fact
     timeline, listing = open_as_it_is(contents.store, table, settings)
     try:
         # Readers are refused what a lost archive leaves open; here only the two listings are compared.
-        context = attrs.evolve(load_context(timeline, contents, with_clustering=False), untold=None)
+        context = attrs.evolve(load_context(timeline, contents, with_clustering=False), unknown_commits=None)
     except CorruptMetadata:
         return OutOfStep()  # a damaged instant is a finding of its own
     listed = {path: {entry.name for entry in entries} for path, entries in listing.walk()}
