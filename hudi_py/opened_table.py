@@ -169,7 +169,7 @@ class OpenedTable(Shown):
             if is_time(time.strip()) and self._knows(time.strip()):
                 return time.strip()  # not a valid date, but the table has an instant with this time
             savepoints = self.timeline.completed(Action.SAVEPOINT)
-            found = time_of_name(time, ((each, self._contents.savepoint(each)) for each in savepoints))
+            found = time_of_name(time, ((savepoint, self._contents.savepoint(savepoint)) for savepoint in savepoints))
             if found is None:
                 raise ConfigError(f"{error}; and there is no savepoint {time!r}") from error
             return found

@@ -148,7 +148,7 @@ def _schema() -> Any:
         for kind, held in _WRAPPED
         if kind != _LISTED_ONLY
     ]
-    names = [each["name"] for each in wrappers]
+    names = [wrapper["name"] for wrapper in wrappers]
     alone = {
         "type": "record",
         "name": _PREFIX + _LISTED_ONLY,

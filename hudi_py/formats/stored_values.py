@@ -57,7 +57,7 @@ def as_hudi_reads(array: Array, target: pa.DataType, path: str) -> Array:
 def _texts(array: Array) -> Array:
     encoded: Any = array.dictionary_encode()
     values = encoded.dictionary.to_numpy(zero_copy_only=False)
-    texts = pa.array([java_text(each) for each in values], pa.string())
+    texts = pa.array([java_text(value) for value in values], pa.string())
     found: Array = texts.take(encoded.indices)
     return found
 

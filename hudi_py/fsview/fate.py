@@ -225,10 +225,10 @@ def judge_partition_files(facts: TableFacts, partition_path: str, names: Iterabl
     for groups, rule in ((view.groups, Rule.SUPERSEDED), (view.replaced_groups, Rule.REPLACED)):
         removable = Removable(rule)
         for group in groups:
-            for each in group.slices:
-                key = (each.file_id, each.base_instant_time)
+            for file_slice in group.slices:
+                key = (file_slice.file_id, file_slice.base_instant_time)
                 slices[key] = Needed(needs[key]) if key in needs else removable
-                logs.update((log.name, key) for log in each.log_files)
+                logs.update((log.name, key) for log in file_slice.log_files)
     for each in view.uncommitted:
         key = (each.file_id, each.base_instant_time)
         slices[key] = Failed(each.base_instant_time)
@@ -277,10 +277,10 @@ def _add_group(
 def latest_of(group: FileGroup) -> tuple[FileSlice, ...]:
     """The newest slice of a live group; also the one below it, if the newest has no base file."""
     found = []
-    for each in group.slices:
-        found.append(each)
+    for file_slice in group.slices:
+        found.append(file_slice)
         # A slice of log files alone has only changes: rows that none of them touched are in the base file below.
-        if each.base_file is not None:
+        if file_slice.base_file is not None:
             break
     return tuple(found)
 

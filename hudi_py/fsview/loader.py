@@ -116,7 +116,11 @@ def _completed_later(
     """Files of the newest slices at a savepoint's time whose writes may have completed after it was created."""
     time = savepoint.requested_time
     table_type = contents.store.config.table_type
-    times = {each.requested_time for each in timeline.writes.completed() if _may_be_later(each, savepoint, table_type)}
+    times = {
+        instant.requested_time
+        for instant in timeline.writes.completed()
+        if _may_be_later(instant, savepoint, table_type)
+    }
     if not times:
         return {}
     found = {}
@@ -214,7 +218,7 @@ def _unknown_commits(timeline: Timeline, contents: Contents, after: str, before:
     """Without an archive, the active timeline names everything that was ever rolled back."""
     if has_archive(contents.store.storage, contents.store.config):
         return None
-    known = {each.requested_time for each in timeline}
+    known = {instant.requested_time for instant in timeline}
     for _, content in contents_of(contents, timeline.of((Action.ROLLBACK, Action.RESTORE))):
         known |= undone_by(content) or set()
     return UnknownCommits(after=after, before=before, known=frozenset(known))
@@ -292,11 +296,11 @@ def load_clustered_files(timeline: Timeline, contents: Contents) -> dict[FileKey
         log.warning("view.clustering.unreadable", error=str(error))
         return {}
     return {
-        (each.partition_path or "", path.rpartition("/")[2]): time
+        (file_slice.partition_path or "", path.rpartition("/")[2]): time
         for time, plan in plans
         for group in plan.input_groups
-        for each in group.slices
-        for path in filter(None, (each.data_file_path, *(each.delta_file_paths or ())))
+        for file_slice in group.slices
+        for path in filter(None, (file_slice.data_file_path, *(file_slice.delta_file_paths or ())))
     }
 
 

@@ -28,7 +28,7 @@ def plan_report(planned: PlannedClustering, pending: Iterable[Instant], action: 
             group.partition_path,
             [each.file_id for each in group.slices],
             group.outputs,
-            sum(len(each.log_files) for each in group.slices),
+            sum(len(file_slice.log_files) for file_slice in group.slices),
             group.size_bytes,
         )
         for group in planned.groups
@@ -60,7 +60,7 @@ def stored_report(instant: Instant | None, plan: ClusteringPlan | None) -> Json:
             group.slices[0].partition_path or "",
             [each.file_id or "" for each in group.slices],
             group.num_output_file_groups or 1,
-            sum(len(each.delta_file_paths or ()) for each in group.slices),
+            sum(len(file_slice.delta_file_paths or ()) for file_slice in group.slices),
         )
         for group in (() if plan is None else plan.input_groups)
         if group.slices

@@ -63,7 +63,7 @@ def compact(
 
 
 def _dry_run(common: Common, opened: Table, outlook: Outlook) -> None:
-    pending = [each.requested_time for each in opened.timeline.pending("compaction")]
+    pending = [instant.requested_time for instant in opened.timeline.pending("compaction")]
     if common.as_json:
         from hudi_py.inspection.report import compaction_report
 
@@ -74,8 +74,13 @@ def _dry_run(common: Common, opened: Table, outlook: Outlook) -> None:
         say(f"compaction {time} is pending: it would be carried out first")
     operations = outlook.plan.operations
     rows = [
-        (each.partition_path or "", each.file_id or "", each.data_file_path or "", str(len(each.delta_file_paths)))
-        for each in operations[:_SHOWN_MAX]
+        (
+            operation.partition_path or "",
+            operation.file_id or "",
+            operation.data_file_path or "",
+            str(len(operation.delta_file_paths)),
+        )
+        for operation in operations[:_SHOWN_MAX]
     ]
     title = "would be compacted (nothing was written)"
     render.table(title, ("partition", "file id", "base file", "log files"), rows, right=(3,))

@@ -57,7 +57,7 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
     plan = Plan(command=("fleet-entry",), arguments=common.as_arguments(), tables=tables, parallel=parallel)
     # They come as they are done; by name, two runs can be compared.
     outcomes = sorted(plan.run(), key=lambda each: each.table)
-    done = [{"table": each.table, **each.document} for each in outcomes if not each.has_failed]
+    done = [{"table": outcome.table, **outcome.document} for outcome in outcomes if not outcome.has_failed]
     failed = [each for each in outcomes if each.has_failed]
     if common.as_json:
         print_json(fleet_entry(done, failed))
@@ -104,10 +104,10 @@ def table_entry(opened: Table, examined: Examined) -> dict[str, Any]:
         "files": None if usage is None else usage.total.files,
         "bytes": sizes,
         "pending": 0 if health is None else len(health.timeline.pending()),
-        "stuck": [each.where for each in examined.findings if each.code in _STUCK],
+        "stuck": [finding.where for finding in examined.findings if finding.code in _STUCK],
         "commits_since_clean": None if trigger is None else trigger.commits,
         "clean_overdue": any(code in _OVERDUE for code in codes),
-        "errors": sum(each.severity is Severity.ERROR for each in problems),
+        "errors": sum(problem.severity is Severity.ERROR for problem in problems),
         "warnings": sum(each.severity is Severity.WARNING for each in problems),
         "findings": codes,
     }

@@ -65,7 +65,7 @@ def _for_tags(command: click.Command) -> click.Command:
     """Return the command for tags: the same, and the name of a new one is required."""
     same = copy.copy(command)
     # Copies, for the command of savepoints keeps its own: there a name is optional.
-    same.params = [copy.copy(each) for each in command.params]
+    same.params = [copy.copy(param) for param in command.params]
     for each in same.params:
         each.required = each.required or each.name == "name"
     same.help = (command.help or "").replace("a savepoint", "a tag").replace("savepoints", "tags")

@@ -51,7 +51,7 @@ def maintain(common: Common, table: str, dry_run: bool, max_deletes: int | None)
 
 def maintenance_entry(report: MaintenanceReport) -> dict[str, Any]:
     """Return the document that ``hudi-py maintain --json`` prints."""
-    return {"dry_run": report.is_dry_run, "steps": [_step(each) for each in report.steps]}
+    return {"dry_run": report.is_dry_run, "steps": [_step(step) for step in report.steps]}
 
 
 def _step(report: ChoreReport) -> dict[str, Any]:
@@ -68,11 +68,11 @@ def _step(report: ChoreReport) -> dict[str, Any]:
 
 def _print(table: str, report: MaintenanceReport) -> None:
     rows = []
-    for each in report.steps:
-        word = "done" if each.is_done else ("due" if each.found is not None and each.found.is_due else "-")
-        why = str(each.error) if each.found is None else each.found.why
-        count = 0 if each.found is None else len(each.found.files)
-        rows.append((each.step.value, "failed" if each.error else word, f"{count:,}", why))
+    for step in report.steps:
+        word = "done" if step.is_done else ("due" if step.found is not None and step.found.is_due else "-")
+        why = str(step.error) if step.found is None else step.found.why
+        count = 0 if step.found is None else len(step.found.files)
+        rows.append((step.step.value, "failed" if step.error else word, f"{count:,}", why))
     title = f"{table}: {'due (nothing was written)' if report.is_dry_run else 'maintenance'}"
     render.table(title, ("step", "state", "files", "why"), rows, right=(2,))
     for each in report.steps:

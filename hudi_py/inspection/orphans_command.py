@@ -84,15 +84,15 @@ def orphan_entry(report: OrphanReport) -> dict[str, Any]:
         "files_seen": report.files_seen,
         "orphans": [
             {
-                "path": each.file.path,
-                "size_bytes": each.file.size_bytes,
-                "modified": None if each.file.modified_ms is None else iso_utc(each.file.modified_ms),
-                "verdict": each.fate.value,
-                "reason": each.reason,
-                "kept_because": each.why_kept or None,
-                "removed": each.file.path in done,
+                "path": verdict.file.path,
+                "size_bytes": verdict.file.size_bytes,
+                "modified": None if verdict.file.modified_ms is None else iso_utc(verdict.file.modified_ms),
+                "verdict": verdict.fate.value,
+                "reason": verdict.reason,
+                "kept_because": verdict.why_kept or None,
+                "removed": verdict.file.path in done,
             }
-            for each in report.verdicts
+            for verdict in report.verdicts
         ],
         "files_to_remove": len(report.to_remove),
         "bytes_to_remove": report.bytes_to_remove,
@@ -109,8 +109,13 @@ def orphan_entry(report: OrphanReport) -> dict[str, Any]:
 def _print(table: str, report: OrphanReport, *, is_dry_run: bool) -> None:
     if report.verdicts:
         rows = [
-            (each.file.path, human_bytes(each.file.size_bytes), each.fate.value, each.why_kept or each.reason)
-            for each in report.verdicts[:_FILES_SHOWN_MAX]
+            (
+                verdict.file.path,
+                human_bytes(verdict.file.size_bytes),
+                verdict.fate.value,
+                verdict.why_kept or verdict.reason,
+            )
+            for verdict in report.verdicts[:_FILES_SHOWN_MAX]
         ]
         title = f"{table}: {counted(len(report.verdicts), 'file')} that no instant knows"
         render.table(title, ("file", "size", "verdict", "why"), rows, right=(1,))

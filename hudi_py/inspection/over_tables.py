@@ -44,7 +44,7 @@ OPTIONS: Final = tuple(name for name, *_ in _HELPS)
 
 def is_for_many(command: click.Command) -> bool:
     """Whether a command takes ``--tables``."""
-    first = next((each for each in command.params if isinstance(each, click.Argument)), None)
+    first = next((param for param in command.params if isinstance(param, click.Argument)), None)
     return first is not None and first.name == "table" and command.name not in _ONE_TABLE
 
 
@@ -63,7 +63,7 @@ def add_options(group: click.Group) -> None:
 
 def asks_for_many(arguments: Iterable[str]) -> bool:
     """Whether a command line has ``--tables``."""
-    return any(each == "--tables" or each.startswith("--tables=") for each in arguments)
+    return any(argument == "--tables" or argument.startswith("--tables=") for argument in arguments)
 
 
 def run_over_tables(
@@ -104,7 +104,7 @@ def run_over_tables(
         is_over=lambda: deadline is not None and seconds() > deadline,
     )
     outcomes = [_printed(each, as_json="--json" in rest) for each in plan.run()]
-    failed = sum(each.has_failed for each in outcomes)
+    failed = sum(outcome.has_failed for outcome in outcomes)
     skipped = len(plan.tables) - len(outcomes)
     words = [counted(len(outcomes), "table"), f"{failed} failed"]
     say(", ".join([*words, *([f"{skipped} done before"] if skipped else [])]), file=sys.stderr)

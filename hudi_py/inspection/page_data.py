@@ -61,13 +61,13 @@ def page_document(opened: Table, *, now: datetime | None = None, options: CleanO
             "ordered_by": list(config.ordering_fields),
         },
         "version": version_of(opened),
-        "findings": [finding_entry(each) for each in findings],
+        "findings": [finding_entry(finding) for finding in findings],
         "usage": None if usage is None else usage_entry(usage, by_reason=True, by_partition=False, by_commit=False),
         "meanings": _meanings(),
         "partitions": None if usage is None else _partitions(usage),
         "files": _files(uses),
-        "files_left_out": max(0, sum(each.partition_path is not None for each in uses) - FILES_MAX),
-        "events": [_event(opened, each) for each in events[-EVENTS_MAX:]],
+        "files_left_out": max(0, sum(use.partition_path is not None for use in uses) - FILES_MAX),
+        "events": [_event(opened, event) for event in events[-EVENTS_MAX:]],
         "events_left_out": max(0, len(events) - EVENTS_MAX),
         "simulations": _simulations(opened, events, problems),
         "problems": problems,
@@ -122,7 +122,7 @@ def _partitions(usage: Usage) -> list[dict[str, Any]]:
 
 def _files(uses: Iterable[FileUse]) -> list[dict[str, Any]]:
     """Files in partitions, newest first within their partition: partition, name, size, what holds it and why."""
-    inside = [each for each in uses if each.partition_path is not None]
+    inside = [use for use in uses if use.partition_path is not None]
     # Two stable sorts: by partition, and within one by commit, newest first.
     inside.sort(key=lambda each: each.commit or "", reverse=True)
     inside.sort(key=lambda each: each.partition_path or "")

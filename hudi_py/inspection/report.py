@@ -270,14 +270,14 @@ def rewrite_entries(name: str, results: Iterable[RewriteResult]) -> dict[str, li
     """Return the entry *name* of a document: compactions or clusterings that were carried out, oldest first."""
     entries = [
         {
-            "instant": each.instant,
-            "file_groups": each.file_groups,
-            "rows": each.rows,
-            "bytes_before": each.bytes_before,
-            "bytes_after": each.bytes_after,
-            "seconds": round(each.seconds, 3),
+            "instant": result.instant,
+            "file_groups": result.file_groups,
+            "rows": result.rows,
+            "bytes_before": result.bytes_before,
+            "bytes_after": result.bytes_after,
+            "seconds": round(result.seconds, 3),
         }
-        for each in results
+        for result in results
     ]
     return {name: entries}
 
@@ -310,14 +310,14 @@ def compaction_report(outlook: Outlook, pending: Iterable[str]) -> Json:
         "plan": {
             "operations": [
                 {
-                    "partition": each.partition_path,
-                    "file_id": each.file_id,
-                    "base_instant": each.base_instant_time,
-                    "base_file": each.data_file_path,
-                    "log_files": list(each.delta_file_paths),
-                    "metrics": dict(each.metrics or {}),
+                    "partition": operation.partition_path,
+                    "file_id": operation.file_id,
+                    "base_instant": operation.base_instant_time,
+                    "base_file": operation.data_file_path,
+                    "log_files": list(operation.delta_file_paths),
+                    "metrics": dict(operation.metrics or {}),
                 }
-                for each in outlook.plan.operations
+                for operation in outlook.plan.operations
             ]
         },
         "left": [

@@ -174,7 +174,7 @@ def _mergeable(
     """
     validity = Validity(timeline, data_timeline)
     names = [name for name in partitions if name != FILES_PARTITION]
-    logged = [each for name in names for each in table.slices(timeline, name) if each.logs]
+    logged = [file_slice for name in names for file_slice in table.slices(timeline, name) if file_slice.logs]
     found = []
     try:
         for each in logged:
@@ -196,7 +196,7 @@ def _mergeable(
 def _plan(table: MetadataTable, slices: list[Slice]) -> CompactionPlan:
     has_extras = table.format.metadata_table.plan_extras
     return CompactionPlan(
-        operations=tuple(_operation(table, each) for each in slices),
+        operations=tuple(_operation(table, file_slice) for file_slice in slices),
         extra_metadata={} if has_extras else None,
         missing_schedule_partitions=() if has_extras else None,
     )

@@ -121,27 +121,29 @@ def places_of_rows(storage: Storage, contents: Contents, timeline: Timeline) -> 
     context = load_context(timeline, contents)
     found: dict[str, RecordLocation] = {}
     for path, entries in walk_partitions(storage, details=True):
-        view = build_partition(context, path, ((each.name, each.size_bytes) for each in entries if not each.is_folder))
-        for each in latest_slices(context, view):
+        view = build_partition(
+            context, path, ((entry.name, entry.size_bytes) for entry in entries if not entry.is_folder)
+        )
+        for file_slice in latest_slices(context, view):
             # Keys of log files count, too (rules/data-files 11.3), and whether a row is deleted takes merging with the
             # base file.
-            if any(not log.is_cdc for log in each.log_files):
+            if any(not log.is_cdc for log in file_slice.log_files):
                 raise RefusedError(
-                    f"{storage.root}: file group {each.file_id} has log files, and the record index that "
+                    f"{storage.root}: file group {file_slice.file_id} has log files, and the record index that "
                     "hoodie.metadata.record.index.enable asks for is made from base files alone; compact the table, or "
                     "let Apache Hudi make the index; nothing was written"
                 )
-            if each.base_file is None:
+            if file_slice.base_file is None:
                 continue
-            instant_ms = instant_epoch_ms(each.base_file.instant_time, contents.store.zone)
-            at = RecordLocation(path, each.file_id, instant_ms)
-            for key in texts(keys_of_base_file(storage, join_path(path, each.base_file.name))):
+            instant_ms = instant_epoch_ms(file_slice.base_file.instant_time, contents.store.zone)
+            at = RecordLocation(path, file_slice.file_id, instant_ms)
+            for key in texts(keys_of_base_file(storage, join_path(path, file_slice.base_file.name))):
                 # The index has one place for each key: the other row would be out of reach for updates and deletes.
                 if key in found:
                     raise RefusedError(
                         f"{storage.root}: the key {key!r} has several rows, in file groups {found[key].file_id} and "
-                        f"{each.file_id}, and a record index knows one of them; remove the duplicates first; nothing "
-                        "was written"
+                        f"{file_slice.file_id}, and a record index knows one of them; remove the duplicates first; "
+                        "nothing was written"
                     )
                 found[key] = at
     return found
@@ -149,7 +151,7 @@ def places_of_rows(storage: Storage, contents: Contents, timeline: Timeline) -> 
 
 def _init_time(table: MetadataTable, timeline: Timeline) -> str:
     """The first time that is free of those that fill a new partition."""
-    known = {each.requested_time for each in table.store.load().instants}
+    known = {instant.requested_time for instant in table.store.load().instants}
     completed = timeline.completed()
     base, number = INIT_TIME, 0
     suffix = table.format.metadata_table.init_suffix

@@ -143,7 +143,7 @@ class KeptRecordIndex:
 
     def _replaced(self, metadata: CommitMetadata) -> Iterator[tuple[str, tuple[str, str]]]:
         """Keys that may have a row in the file groups that a commit replaces, with their places."""
-        pending = {each.requested_time for each in self.timeline.pending()}
+        pending = {instant.requested_time for instant in self.timeline.pending()}
         for path, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
             wanted = set(file_ids)
             newest: dict[str, BaseFile] = {}

@@ -197,6 +197,6 @@ def _definition(storage: Storage, config: TableConfig) -> _Definition | None:
     except (NotFound, ValueError, KeyError, TypeError):
         return None
     version = definition.get("version", "V1")
-    if not columns or not all(isinstance(each, str) for each in columns) or version not in _NAMES_TYPES:
+    if not columns or not all(isinstance(column, str) for column in columns) or version not in _NAMES_TYPES:
         return None
     return _Definition(columns, _NAMES_TYPES[version])

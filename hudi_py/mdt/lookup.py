@@ -163,14 +163,14 @@ def by_number(table: MetadataTable, slices: Iterable[Slice], prefix: str) -> lis
         As `KeyedPartition`.
     """
     numbers: dict[int, Slice] = {}
-    for each in slices:
-        found = _GROUP.fullmatch(each.file_id.removeprefix(prefix))
-        if found is None or not each.file_id.startswith(prefix):
+    for file_slice in slices:
+        found = _GROUP.fullmatch(file_slice.file_id.removeprefix(prefix))
+        if found is None or not file_slice.file_id.startswith(prefix):
             raise UnsupportedTable(
-                f"{table.source(each.partition)}: the file group {each.file_id} is numbered within a partition of the "
-                "table, which this release does not look up keys in"
+                f"{table.source(file_slice.partition)}: the file group {file_slice.file_id} is numbered within a "
+                "partition of the table, which this release does not look up keys in"
             )
-        numbers[int(found[1])] = each
+        numbers[int(found[1])] = file_slice
     # The number of groups is part of the hash. With one missing, every key would be looked up in the wrong group, and
     # rows would be written a second time.
     if not numbers or sorted(numbers) != list(range(len(numbers))):

@@ -88,7 +88,7 @@ def unmarked_writes(timeline: Timeline, contents: Contents, config: TableConfig)
 
 
 def _inflight(timeline: Timeline) -> set[str]:
-    return {each.requested_time for each in timeline.writes.pending() if each.state is State.INFLIGHT}
+    return {instant.requested_time for instant in timeline.writes.pending() if instant.state is State.INFLIGHT}
 
 
 def _without_markers(contents: Contents, times: set[str]) -> set[str]:
@@ -111,9 +111,9 @@ def _with_checksum(store: TimelineStore, times: Collection[str]) -> set[str]:
     names = (entry.name for entry in store.storage.list_hidden(store.folder))
     instants = (store.layout.parse(name[1:-4]) for name in names if name[0] == "." and name.endswith(".crc"))
     return {
-        each.requested_time
-        for each in instants
-        if each is not None and each.is_completed and each.action in WRITES and each.requested_time in times
+        instant.requested_time
+        for instant in instants
+        if instant is not None and instant.is_completed and instant.action in WRITES and instant.requested_time in times
     }
 
 

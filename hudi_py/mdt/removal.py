@@ -152,7 +152,7 @@ def drop_indexes(
         update_properties: See `UpdateProperties`.
         names: Of the partitions.
     """
-    left = [each for each in config.metadata_partitions if each not in names]
+    left = [partition for partition in config.metadata_partitions if partition not in names]
     update_properties({PARTITIONS_KEY: ",".join(left)})
     forget_definitions(storage, config, [name for name in names if name.startswith(_DEFINED)])
     for name in names:

@@ -343,7 +343,7 @@ def _unpublish(table: MetadataTable, timeline: Timeline, requested_time: str) ->
 def _withdraw(table: MetadataTable, timeline: Timeline, instant: Instant) -> bool:
     """Remove a delta commit with its log files; False, and nothing is done, if a compaction has merged it already."""
     time = instant.requested_time
-    slices = tuple(each for partition in table.partitions() for each in table.slices(timeline, partition))
+    slices = tuple(file_slice for partition in table.partitions() for file_slice in table.slices(timeline, partition))
     logs = _logs_of(table, slices, time)
     if instant.is_completed:
         if _is_compacted(table, timeline, instant, {path for _, path in logs}):

@@ -53,7 +53,7 @@ def asked_keys(filters: Sequence[Filter], key_fields: Sequence[str]) -> Mapping[
         keys = {text: text for text in found - {""}}  # no row has an empty key
     else:
         fields = {name: _values(tree, tuple(name.split("."))) for name in key_fields}
-        if not fields or any(each is None for each in fields.values()):
+        if not fields or any(field is None for field in fields.values()):
             return None
         parts = [[(name, text) for text in each or ()] for name, each in fields.items()]
         # Asked before the keys are built: two lists of some thousand values would give millions of keys.
@@ -93,6 +93,6 @@ def _values_of_leaf(leaf: Leaf) -> Values:
     condition = leaf.condition
     is_equality = isinstance(condition, IsIn) or (isinstance(condition, Comparison) and condition.operator == "=")
     wanted = int if pa.types.is_integer(leaf.arrow) else str if pa.types.is_string(leaf.arrow) else None
-    if not is_equality or any(type(each.value) is not wanted for each in leaf.operands):
+    if not is_equality or any(type(operand.value) is not wanted for operand in leaf.operands):
         return None
     return frozenset(str(each.value) for each in leaf.operands)

@@ -138,7 +138,7 @@ def place_on(layout: str, ranks: Sequence[Codes], bits: int) -> Codes:
         ranks: For each column a number for each row, below 2 to the power of *bits*.
         bits: See `bits_per_column`.
     """
-    axes = [each.copy() for each in ranks]
+    axes = [rank.copy() for rank in ranks]
     if layout == "HILBERT":
         _hilbert(axes, bits)
     return _interleaved(axes, bits)

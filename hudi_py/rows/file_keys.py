@@ -43,7 +43,7 @@ def keys_of_log_file(storage: Storage, path: str) -> KeyChanges:
     blocks = iterate_log_blocks(storage.read(path), source)
     # In the order of the records, so that the last one of a key decides.
     is_row: dict[str | None, bool] = {}
-    for records in records_of(((each, source) for each in blocks if each.block_type in _RECORDS), _KEYS_ONLY):
+    for records in records_of(((block, source) for block in blocks if block.block_type in _RECORDS), _KEYS_ONLY):
         is_row.update(zip(records.keys.to_pylist(), (records.kinds == Kind.ROW).tolist(), strict=True))
     keys, mask = pa.array(list(is_row), pa.string()), np.fromiter(is_row.values(), np.bool_, len(is_row))
     return KeyChanges(keys.filter(pa.array(mask)), keys.filter(pa.array(~mask))) if is_row else _NONE

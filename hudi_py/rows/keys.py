@@ -242,7 +242,7 @@ def key_generator_of(
     kind = _kind(properties, keys, partitions)
     if single_field_prefixed is None and format_of(properties).prefixes_single_key:
         single_field_prefixed = True
-    names = tuple(each.partition(":")[0] for each in partitions)
+    names = tuple(partition.partition(":")[0] for partition in partitions)
     return KeyGenerator(
         kind=kind,
         record_key_fields=keys,
@@ -319,7 +319,7 @@ def _times(
         return ()
     asked = settings[PARTITION_FIELDS] if settings is not None and PARTITION_FIELDS in settings else partitions
     # The table's own kinds decide; version 6 stores names only, and then the settings say the kinds.
-    typed = partitions if any(":" in each for each in partitions) else asked
+    typed = partitions if any(":" in partition for partition in partitions) else asked
     kinds = dict(_typed(each) for each in typed)
     if tuple(kinds) != names:
         raise ConfigError(

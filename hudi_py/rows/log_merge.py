@@ -61,7 +61,7 @@ def merge_records(records: Sequence[LogRecords], shape: RecordShape, rules: LogR
     keys = _joined([each.keys for each in records], pa.string())
     kinds = np.concatenate([each.kinds for each in records]) if records else np.zeros(0, np.uint8)
     ordering = tuple(
-        _joined([each.ordering[at] for each in records], field.type) for at, field in enumerate(shape.ordering)
+        _joined([record.ordering[at] for record in records], field.type) for at, field in enumerate(shape.ordering)
     )
     encoded: Any = keys.dictionary_encode()
     code = encoded.indices.to_numpy().astype(np.int64)
@@ -93,7 +93,7 @@ def merge_records(records: Sequence[LogRecords], shape: RecordShape, rules: LogR
 
 
 def _joined(arrays: Sequence[Array], arrow: pa.DataType) -> Any:
-    return pa.concat_arrays([each.cast(arrow) for each in arrays]) if arrays else pa.array([], arrow)
+    return pa.concat_arrays([array.cast(arrow) for array in arrays]) if arrays else pa.array([], arrow)
 
 
 def _indices(places: Numbers) -> Array:
@@ -107,12 +107,12 @@ def _taken(column: Any, places: Numbers) -> Any:
 def _row_numbers(records: Sequence[LogRecords]) -> Numbers:
     """For each record, the number of its row among all rows; `_NEVER` for a delete."""
     numbers, start = [np.zeros(0, np.int64)], 0
-    for each in records:
-        if each.rows is None:
-            numbers.append(np.full(len(each.keys), _NEVER, np.int64))
+    for record in records:
+        if record.rows is None:
+            numbers.append(np.full(len(record.keys), _NEVER, np.int64))
         else:
-            numbers.append(np.arange(start, start + len(each.keys)))
-            start += len(each.keys)
+            numbers.append(np.arange(start, start + len(record.keys)))
+            start += len(record.keys)
     return np.concatenate(numbers)
 
 
@@ -225,7 +225,7 @@ def _column_winners(
     block_of = np.repeat(np.arange(len(records)), [len(each.keys) for each in records])
     places = {}
     for name in names:
-        holds = np.array([each.columns is None or name in each.columns for each in records])
+        holds = np.array([record.columns is None or name in record.columns for record in records])
         holding = kept[holds[block_of[kept]]]
         found = np.full(count, _NEVER, np.int64)
         found[code[holding]] = row_of[holding]

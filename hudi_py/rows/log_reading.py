@@ -153,11 +153,11 @@ def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs:
 
 def _refuse_parts_of_rows(records: Sequence[LogRecords], source: str) -> None:
     """Without the row that it updates, an update of some columns would be shown as a row that is null in the others."""
-    parts = [each for each in records if each.columns is not None]
+    parts = [record for record in records if record.columns is not None]
     if not parts:
         return
     whole = {str(key) for each in records if each.columns is None for key in each.keys.to_pylist()}
-    halves = {str(key) for each in parts for key in each.keys.to_pylist()} - whole
+    halves = {str(key) for part in parts for key in part.keys.to_pylist()} - whole
     if halves:
         raise PartsOfRows(
             f"{source} has updates of some columns of the row with key {min(halves)!r}, whose other columns were "

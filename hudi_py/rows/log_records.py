@@ -264,7 +264,7 @@ def _is_of(value: OrderingValue, arrow: pa.DataType) -> bool:
 
 
 def _ordering_column(values: Sequence[OrderingValue | None], field: Field) -> Any:
-    plain = [None if each is None else each.value for each in values]
+    plain = [None if value is None else value.value for value in values]
     if pa.types.is_date(field.type):
         return pa.array(plain, pa.int32()).view(field.type)
     if pa.types.is_timestamp(field.type):

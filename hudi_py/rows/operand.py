@@ -109,8 +109,8 @@ def _plain(value: Value, arrow: pa.DataType) -> Any:
 def is_in_mask(column: Array, operands: Iterable[Operand]) -> Array:
     """Which values equal one of *operands*; false for nulls."""
     by_type: dict[pa.DataType, list[Any]] = {}
-    for each in operands:
-        by_type.setdefault(each.arrow, []).append(each.value)
+    for operand in operands:
+        by_type.setdefault(operand.arrow, []).append(operand.value)
     found: Array = pa.repeat(pa.scalar(value=False), len(column))
     for arrow, wanted in by_type.items():
         values = _in_type(column, arrow)

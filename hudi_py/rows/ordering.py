@@ -37,7 +37,7 @@ def ordering_field(schema: pa.Schema, name: str) -> Field | None:
 
 def ordering_columns(schema: pa.Schema, fields: Iterable[Field]) -> tuple[Field, ...]:
     """The columns that hold the values of *fields*, each once, all nullable."""
-    names = dict.fromkeys(each.name if each.name in schema.names else each.name.split(".")[0] for each in fields)
+    names = dict.fromkeys(field.name if field.name in schema.names else field.name.split(".")[0] for field in fields)
     return tuple(schema.field(name).with_nullable(nullable=True) for name in names)
 
 

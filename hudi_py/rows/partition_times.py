@@ -247,7 +247,7 @@ def _unit(name: str) -> int:
 
 def _split(delimiter: str, text: str) -> list[str]:
     try:
-        return [each for each in re.split(delimiter, text) if each.strip()]
+        return [part for part in re.split(delimiter, text) if part.strip()]
     except re.error as error:
         raise ConfigError(
             f"{keys.TIME_INPUT_DELIMITER.name}={delimiter} is not a regular expression: {error}"

@@ -195,7 +195,9 @@ def filters_of(conditions: Sequence[Condition], schema: pa.Schema, names: Iterab
     """
     known = frozenset(names)
     # Split at each and, so that each part rules out files and is evaluated on its own, on ever fewer rows.
-    parts = [part for each in conditions for part in (each.parts if isinstance(each, And) else (each,))]
+    parts = [
+        part for condition in conditions for part in (condition.parts if isinstance(condition, And) else (condition,))
+    ]
     return tuple(Filter(part, map_leaves(part, lambda leaf: _bound(leaf, schema, known))) for part in parts)
 
 
@@ -219,7 +221,7 @@ def chosen(batch: pa.RecordBatch, mask: Any) -> pa.RecordBatch:
 def columns_of(conditions: Iterable[Condition], names: Iterable[str]) -> list[str]:
     """Names of the columns in conditions, without repetition; *names* are all columns of the table."""
     known = frozenset(names)
-    paths = (_resolved(_of(leaf).path, known) for each in conditions for leaf in leaves_of(each))
+    paths = (_resolved(_of(leaf).path, known) for condition in conditions for leaf in leaves_of(condition))
     return list(dict.fromkeys(path[0] for path in paths))
 
 

@@ -83,7 +83,7 @@ def leaf_may(leaf: Leaf, bounds: Bounds, *, wanted: bool) -> bool:
         return _compares(leaf.operands[0], operator, leaf, bounds)
     if isinstance(condition, IsIn):
         if wanted:
-            return any(_compares(each, "=", leaf, bounds) for each in leaf.operands)
+            return any(_compares(operand, "=", leaf, bounds) for operand in leaf.operands)
         # With a null among the values "not in" is never true.
         return None not in condition.values and all(_compares(each, "!=", leaf, bounds) for each in leaf.operands)
     return leaf.pattern is not None and _has_form(leaf.pattern, bounds, wanted=wanted)

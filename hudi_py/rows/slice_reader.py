@@ -90,12 +90,14 @@ def read_slices(
         UnsupportedTable: A log file has blocks that are not supported.
     """
     count = FileCount() if count is None else count
-    for each in slices:
-        if logs is not None and any(not log.is_cdc for log in each.log_files):
+    for file_slice in slices:
+        if logs is not None and any(not log.is_cdc for log in file_slice.log_files):
             count.read += 1
-            yield from merged_rows(storage, each, schema, logs, filters)
-        elif each.base_file is not None:
-            yield from read_batches(storage, [(each.partition_path, each.base_file)], schema, filters, count, keys)
+            yield from merged_rows(storage, file_slice, schema, logs, filters)
+        elif file_slice.base_file is not None:
+            yield from read_batches(
+                storage, [(file_slice.partition_path, file_slice.base_file)], schema, filters, count, keys
+            )
 
 
 def merged_rows(

@@ -85,14 +85,14 @@ def newest_written(commits: Iterable[ArchivedCommit]) -> tuple[Newest, Newest]:
     """The time of the newest base file of each group that the commits wrote, and when each group was replaced last."""
     newest: Newest = {}
     replaced: Newest = {}
-    for each in commits:
-        if each.is_replacing:
-            _keep_newest(replaced, {join_path(*key).encode(): each.time for key in each.replaced()})
-        paths = base_paths(each.data, each.time) if each.data else None
+    for commit in commits:
+        if commit.is_replacing:
+            _keep_newest(replaced, {join_path(*key).encode(): commit.time for key in commit.replaced()})
+        paths = base_paths(commit.data, commit.time) if commit.data else None
         if paths is None:
-            _keep_newest(newest, _decoded(each))
+            _keep_newest(newest, _decoded(commit))
         else:
-            _keep_newest(newest, dict.fromkeys(map(group_of, paths), each.time))
+            _keep_newest(newest, dict.fromkeys(map(group_of, paths), commit.time))
     return newest, replaced
 
 

@@ -126,9 +126,9 @@ def open_changes(
             slices += written
             continue
         groups = {each.file_id for each in written}
-        all_files = [each for each in contained.slices(path, entries) if each.file_id in groups]
+        all_files = [file_slice for file_slice in contained.slices(path, entries) if file_slice.file_id in groups]
         slices += all_files if whole else written
-        behind |= {(path, each.file_id): each for each in all_files if has_logs([each])}
+        behind |= {(path, file.file_id): file for file in all_files if has_logs([file])}
     is_all = whole or window.is_everything
     found = Changes(
         contents=contents, timeline=timeline, config=config, settings=settings,

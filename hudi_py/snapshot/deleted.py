@@ -135,8 +135,8 @@ class ChangedRows(Batches):
     def in_pieces(self) -> Pieces:
         """One piece for the deleted rows of each partition, then one for each file slice with changed rows."""
         after: dict[str, list[FileSlice]] = {}
-        for each in self._after.slices:
-            after.setdefault(each.partition_path, []).append(each)
+        for file_slice in self._after.slices:
+            after.setdefault(file_slice.partition_path, []).append(file_slice)
         deleted = [
             Deleted(tuple(slices), tuple(after.get(path, ())))
             # Slices come sorted by partition, so `groupby` sees each partition once.
@@ -203,7 +203,7 @@ def _before(contents: Contents, timeline: Timeline, listing: Listing, window: Wi
     """The file groups that the range wrote to or replaced, as they were before it; all of their rows."""
     if not window.after:  # before the first commit there was no row to delete
         return attrs.evolve(after, slices=())
-    touched = {(each.partition_path, each.file_id) for each in after.slices}
+    touched = {(file_slice.partition_path, file_slice.file_id) for file_slice in after.slices}
     # A replaced group has no slice at the end of the range, so *after* does not name it.
     touched |= _replaced(contents, timeline, window)
     until = Window("", window.after)

@@ -134,7 +134,7 @@ def _at(
     slices: Sequence[FileSlice], found: dict[str, RecordLocation], *, are_all_known: bool
 ) -> list[FileSlice] | None:
     places = {(each.partition_path, each.file_id) for each in found.values()}
-    there = {(each.partition_path, each.file_id) for each in slices}
+    there = {(file_slice.partition_path, file_slice.file_id) for file_slice in slices}
     if not places <= there:
         partition, file_id = min(places - there)
         reason = f"it names the file group {file_id} in {partition!r}, which the snapshot does not have"
@@ -152,9 +152,9 @@ def without_keys_ruled_out(
 ) -> Sequence[FileSlice]:
     """*slices* without those whose Bloom filter in the metadata table rules out all of the keys *wanted*."""
     files = [
-        (each.partition_path, each.base_file.name)
-        for each in slices
-        if each.base_file is not None and not _has_logs(each)
+        (file_slice.partition_path, file_slice.base_file.name)
+        for file_slice in slices
+        if file_slice.base_file is not None and not _has_logs(file_slice)
     ]
     if not files:
         return slices

@@ -118,12 +118,12 @@ def total_of(context: ViewContext, partitions: Iterable[tuple[PartitionView, Map
         count += 1
         groups += len(partition.groups)
         names: set[str] = set()
-        for each in latest_slices(context, partition):
-            names.update(log.name for log in each.log_files)
-            log_files += len(each.log_files)
-            if each.base_file is not None:
-                names.add(each.base_file.name)
-                suffixes.add(key_suffix(partition.partition_path, each.base_file.name))
+        for file_slice in latest_slices(context, partition):
+            names.update(log.name for log in file_slice.log_files)
+            log_files += len(file_slice.log_files)
+            if file_slice.base_file is not None:
+                names.add(file_slice.base_file.name)
+                suffixes.add(key_suffix(partition.partition_path, file_slice.base_file.name))
         for name, size in sizes.items():
             if name in names:
                 latest = latest.plus(size)
@@ -154,7 +154,7 @@ def _is_uncommitted(context: ViewContext, name: str) -> bool:
 
 def instants_of(timeline: Timeline) -> dict[str, dict[str, int]]:
     """Number of instants by action and state."""
-    counted = Counter((each.action.value, each.state.name) for each in timeline)
+    counted = Counter((instant.action.value, instant.state.name) for instant in timeline)
     found: dict[str, dict[str, int]] = {}
     for (action, state), number in sorted(counted.items()):
         found.setdefault(action, {})[state] = number
@@ -207,7 +207,7 @@ def _range(column: str, of_files: list[ColumnStatistics]) -> ColumnRange:
     return ColumnRange(
         column=column,
         kind=kind,
-        minimum=min(each.minimum for each in with_values) if is_known else None,
+        minimum=min(value.minimum for value in with_values) if is_known else None,
         maximum=max(each.maximum for each in with_values) if is_known else None,
         null_count=None if None in nulls else sum(count for count in nulls if count is not None),
     )
@@ -259,7 +259,7 @@ def overview_of(
         instants=instants_of(timeline),
         last=last_of(timeline, now, zone),
         pending=timeline.pending(),
-        savepoints=tuple(each.requested_time for each in timeline.completed(Action.SAVEPOINT)),
+        savepoints=tuple(instant.requested_time for instant in timeline.completed(Action.SAVEPOINT)),
         metadata_partitions=metadata_partitions,
         columns=ranges(files),
     )

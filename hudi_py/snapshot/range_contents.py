@@ -119,7 +119,7 @@ class RangeContents:
     @property
     def pending_compactions(self) -> frozenset[str]:
         """Requested times of pending compactions."""
-        return frozenset(each.requested_time for each in self._timeline.pending(Action.COMPACTION))
+        return frozenset(instant.requested_time for instant in self._timeline.pending(Action.COMPACTION))
 
     @property
     def _tells_write(self) -> bool:

@@ -69,7 +69,7 @@ class RangeFacts:
         active = self._timeline.completed(Action.COMMIT)
         found = {each.requested_time for each in active if self._contents.commit(each).operation_type == _COMPACT}
         until = self._window.until or ""
-        known = {each.requested_time for each in self._timeline.writes.completed()}
+        known = {instant.requested_time for instant in self._timeline.writes.completed()}
         for time in {time for time, compared in self.times.items() if time <= until < compared} - known:
             archived = load_archived_contents(store.storage, store.config, time)
             found |= {each.requested_time for each, said in archived.items() if _is_compaction(each, said)}
@@ -85,12 +85,12 @@ class RangeFacts:
 
     def files_written(self, path: str, instants: Iterable[Instant]) -> frozenset[str]:
         """Names of the files that commits wrote to a partition, by their metadata."""
-        stats = (self._contents.commit(each).partition_to_write_stats.get(path, ()) for each in instants)
+        stats = (self._contents.commit(instant).partition_to_write_stats.get(path, ()) for instant in instants)
         return frozenset((stat.path or "").rpartition("/")[2] for each in stats for stat in each)
 
     def partitions_touched(self, instants: Iterable[Instant]) -> frozenset[str]:
         """Paths of the partitions that commits wrote to or replaced file groups of."""
-        return frozenset(path for each in instants for path in self._contents.touched(each).partition_paths)
+        return frozenset(path for instant in instants for path in self._contents.touched(instant).partition_paths)
 
     def earliest_retained(self) -> str:
         """The earliest time, as ranges compare it, of which the last clean kept all files."""

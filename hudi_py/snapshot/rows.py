@@ -187,7 +187,9 @@ class Rows(Batches):
         if conditions:
             self._bind(schema, conditions)
             # Before anything is read: a refusal must not depend on which rows a caller takes.
-            check_default_partition({each.partition_path for each in slices}, self._filters, partition_fields)
+            check_default_partition(
+                {file_slice.partition_path for file_slice in slices}, self._filters, partition_fields
+            )
         self._time_partitions = time_partitions
         if time_partitions is not None:
             self._check_not_asked_for(time_partitions, schema, conditions)

@@ -205,23 +205,25 @@ def base_files(slices: Sequence[FileSlice], source: str) -> tuple[tuple[str, Bas
     Raises:
         UnsupportedTable: A slice has log files with rows.
     """
-    for each in slices:
-        if has_logs([each]):
+    for file_slice in slices:
+        if has_logs([file_slice]):
             raise UnsupportedTable(
-                f"{source}: file group {each.file_id} has log files, whose rows its base file lacks; read them with "
-                "Table.rows (hudi-py read), or compact the table with Apache Hudi first"
+                f"{source}: file group {file_slice.file_id} has log files, whose rows its base file lacks; read them "
+                "with Table.rows (hudi-py read), or compact the table with Apache Hudi first"
             )
     return bases_of(slices)
 
 
 def bases_of(slices: Iterable[FileSlice]) -> tuple[tuple[str, BaseFile], ...]:
     """Partition path and base file of the slices that have one."""
-    return tuple((each.partition_path, each.base_file) for each in slices if each.base_file is not None)
+    return tuple(
+        (file_slice.partition_path, file_slice.base_file) for file_slice in slices if file_slice.base_file is not None
+    )
 
 
 def has_logs(slices: Iterable[FileSlice]) -> bool:
     """Whether a slice has log files to merge; change logs do not count."""
-    return any(not log.is_cdc for each in slices for log in each.log_files)
+    return any(not log.is_cdc for file_slice in slices for log in file_slice.log_files)
 
 
 def with_recorded_sizes(
@@ -234,7 +236,7 @@ def with_recorded_sizes(
         slices: File slices of a snapshot.
         recorded: Returns sizes in bytes by partition path and file name; called only if a size is unknown.
     """
-    if all(file.size_bytes is not None for each in slices for file in each.files):
+    if all(file.size_bytes is not None for file_slice in slices for file in file_slice.files):
         return tuple(slices)
     sizes = recorded()
 
@@ -278,7 +280,7 @@ def readable_slices(
     }
     found = []
     for group in partition.groups:
-        slices = [each for each in group.slices if not each.is_empty]
+        slices = [file_slice for file_slice in group.slices if not file_slice.is_empty]
         if not slices and group.file_id not in opened:
             continue
         # A view of the files of some commits only may lack the slice before the compaction.

@@ -214,7 +214,7 @@ class Snapshot(Shown):
 
     @property
     def _pending_compactions(self) -> frozenset[str]:
-        return frozenset(each.requested_time for each in self.timeline.pending(Action.COMPACTION))
+        return frozenset(instant.requested_time for instant in self.timeline.pending(Action.COMPACTION))
 
     @property
     def schema(self) -> pa.Schema:

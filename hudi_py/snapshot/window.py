@@ -60,8 +60,8 @@ class Window:
 def order_times(timeline: Timeline, *, by_completion: bool) -> dict[str, str]:
     """Requested time of each completed write to the time that ranges compare."""
     return {
-        each.requested_time: (each.completion_time if by_completion else None) or each.requested_time
-        for each in timeline.writes.completed()
+        instant.requested_time: (instant.completion_time if by_completion else None) or instant.requested_time
+        for instant in timeline.writes.completed()
     }
 
 
@@ -76,7 +76,7 @@ def last_end(timeline: Timeline, clusterings: frozenset[str], *, by_completion: 
     if by_completion:
         return max(ends, default="")
     # A write before which others completed may still complete (layout 1), and would then be in a range that was read.
-    pending = (each.requested_time for each in timeline.commits.pending())
+    pending = (instant.requested_time for instant in timeline.commits.pending())
     first = min((time for time in pending if time not in clusterings), default=None)
     return max((time for time in ends if first is None or time < first), default="")
 
@@ -92,7 +92,7 @@ def needs_archive(window: Window, timeline: Timeline, active: Mapping[str, str])
     bounds = [each for each in (window.after, window.until) if each]
     # Archival may skip a commit with a savepoint, so such a commit does not show where the timeline starts
     # (rules/timeline 7).
-    savepointed = {each.requested_time for each in timeline.completed(Action.SAVEPOINT)}
+    savepointed = {instant.requested_time for instant in timeline.completed(Action.SAVEPOINT)}
     first = next((each for each in sorted(active) if each not in savepointed), None)
     return bool(bounds) and (first is None or min(bounds) < active[first])
 
@@ -182,7 +182,7 @@ def refuse_pending_writes(timeline: Timeline, window: Window, clusterings: froze
         RefusedError: A pending write lies in the range.
     """
     # A pending write behind the last completed one is harmless: a range with an open end reads only up to that one.
-    last = max((each.requested_time for each in timeline.commits.completed()), default="")
+    last = max((instant.requested_time for instant in timeline.commits.completed()), default="")
     until = last if window.until is None else window.until
     for pending in timeline.commits.pending():
         time = pending.requested_time

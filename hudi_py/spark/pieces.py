@@ -41,7 +41,7 @@ def in_tasks(found: Pieces, slots: int) -> list[tuple[Any, ...]]:
             left = bytes_max
         tasks[-1].append(piece)
         left -= cost
-    return [tuple(each) for each in tasks]
+    return [tuple(task) for task in tasks]
 
 
 def frame_of(spark: SparkSession, found: Pieces, schema: StructType) -> DataFrame:
@@ -59,7 +59,7 @@ def frame_of(spark: SparkSession, found: Pieces, schema: StructType) -> DataFram
     require_classic(spark)
     use_own_python(spark)
     context = spark.sparkContext
-    tasks = [(pickle.dumps(each),) for each in in_tasks(found, context.defaultParallelism)]
+    tasks = [(pickle.dumps(task),) for task in in_tasks(found, context.defaultParallelism)]
     frame = spark.createDataFrame(context.parallelize(tasks, len(tasks)), "pieces binary")
     return frame.mapInArrow(reading(pickle.dumps(found.read)), schema)
 

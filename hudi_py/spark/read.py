@@ -115,7 +115,7 @@ def _plain(found: Pieces) -> tuple[tuple[FileSlice, ...], Pieces]:
     read = found.read
     if not isinstance(read, ReadSlice) or read.shows_other_values or not all(map(_is_commits, read.filters)):
         return (), found
-    merged = tuple(each for each in found.pieces if has_logs([each]))
+    merged = tuple(file_slice for file_slice in found.pieces if has_logs([file_slice]))
     plain = tuple(each for each in found.pieces if not has_logs([each]))
     return plain, Pieces(read=read, pieces=merged, sizes=tuple(map(size_of, merged)))
 

@@ -147,7 +147,7 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]
 
     def partitions(self) -> list[Any]:
         """One for each task."""
-        return [InputPartition(each) for each in self._tasks]
+        return [InputPartition(task) for task in self._tasks]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """The rows of one task, on an executor."""

@@ -102,7 +102,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         batches = question.batches(self._looked_at())
         check_types(batches, self._schema)
         found = batches.in_pieces()
-        return [InputPartition(zlib.compress(pickle.dumps((found.read, each)), 1)) for each in in_tasks(found, _TASKS)]
+        return [InputPartition(zlib.compress(pickle.dumps((found.read, task)), 1)) for task in in_tasks(found, _TASKS)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """The rows of one task, on an executor."""

@@ -46,7 +46,7 @@ def load_archived(storage: Storage, config: TableConfig) -> Timeline:
     Raises:
         CorruptMetadata: A file of the archive is damaged.
     """
-    instants = (each.instant for each in stored_instants(storage, config))
+    instants = (instant.instant for instant in stored_instants(storage, config))
     return Timeline(tuple(sorted(instants, key=_order)))
 
 
@@ -195,12 +195,12 @@ def archived_commits(storage: Storage, config: TableConfig) -> Iterator[Archived
     Raises:
         CorruptMetadata: A file of the archive is damaged.
     """
-    for each in stored_instants(storage, config, with_contents=True, actions=_COMMITS):
+    for instant in stored_instants(storage, config, with_contents=True, actions=_COMMITS):
         # Layout 1 archives the earlier states, too, and those say nothing about what was written.
-        if each.instant.is_completed:
-            data = each.content if isinstance(each.content, bytes) else b""
-            is_replacing = each.instant.action is Action.REPLACE_COMMIT
-            yield ArchivedCommit(each.instant.requested_time, data, is_replacing, partial(_fields, each))
+        if instant.instant.is_completed:
+            data = instant.content if isinstance(instant.content, bytes) else b""
+            is_replacing = instant.instant.action is Action.REPLACE_COMMIT
+            yield ArchivedCommit(instant.instant.requested_time, data, is_replacing, partial(_fields, instant))
 
 
 def _fields(entry: StoredInstant) -> Fields:

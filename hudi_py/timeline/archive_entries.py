@@ -56,14 +56,14 @@ def completed_contents(
     since: str = "",
 ) -> Iterator[tuple[str, Read | None]]:
     """Requested times of completed instants since a time, with what *read* returns for their content; None without."""
-    for each in stored_instants(storage, config, with_contents=True, since=since, actions=actions):
-        if each.instant.is_completed:
-            fields = each.value()
+    for instant in stored_instants(storage, config, with_contents=True, since=since, actions=actions):
+        if instant.instant.is_completed:
+            fields = instant.value()
             try:
-                yield each.instant.requested_time, None if fields is None else read(fields)
+                yield instant.instant.requested_time, None if fields is None else read(fields)
             except (AttributeError, KeyError, TypeError) as error:
                 raise CorruptMetadata(
-                    f"{each.source}: {each.instant} lacks a field that it has to have: {error}"
+                    f"{instant.source}: {instant.instant} lacks a field that it has to have: {error}"
                 ) from error
 
 

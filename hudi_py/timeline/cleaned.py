@@ -71,7 +71,7 @@ def _basis(metadata: CleanMetadata) -> str:
 
 
 def _has_deleted(metadata: CleanMetadata) -> bool:
-    return any(each.delete_path_patterns for each in metadata.partitions.values())
+    return any(partition.delete_path_patterns for partition in metadata.partitions.values())
 
 
 def _stands(timeline: Timeline, commit: str) -> bool:

@@ -203,7 +203,7 @@ class TimelineStore:
         files = self.files_of(instant)
         # The completed file goes last: at every moment the instant exists in some state, never in none.
         for state in (State.REQUESTED, State.INFLIGHT)[instant.action is Action.SAVEPOINT :]:
-            if not any(each.state is state for each in files):
+            if not any(file.state is state for file in files):
                 self._create(Instant(instant.requested_time, instant.comparable_action, state))
         for each in files:
             if each.is_completed:
@@ -212,9 +212,9 @@ class TimelineStore:
     def files_of(self, instant: Instant) -> tuple[Instant, ...]:
         """One instant per file that the instant has now, under its pending and its completed action, by state."""
         return tuple(
-            each
-            for each in self.load().all_states
-            if each.requested_time == instant.requested_time and each.comparable_action is instant.comparable_action
+            state
+            for state in self.load().all_states
+            if state.requested_time == instant.requested_time and state.comparable_action is instant.comparable_action
         )
 
     def remove(self, instant: Instant) -> bool:

@@ -229,28 +229,28 @@ class Scope:
         elif not gives_way:
             # In layout 1 a clustering is a replacecommit; `hudi_py.txn.touched` leaves out those that are none.
             rewrites = (Action.CLUSTERING, Action.REPLACE_COMMIT, Action.COMPACTION, Action.LOG_COMPACTION)
-            found += [each for each in self.now.pending(*rewrites) if _key(each) != _key(ours)]
+            found += [instant for instant in self.now.pending(*rewrites) if _key(instant) != _key(ours)]
         return tuple(sorted(found, key=lambda each: each.requested_time))
 
     def undone(self) -> Instant | None:
         """Return a write that ours is based on and that was rolled back or restored since; None if there is none."""
         # Not the start of the timeline: a savepointed commit may be active although later ones are archived (rule D-7).
         first = self.now.first_not_savepointed
-        for each in self.before.writes.completed():
-            found = self.now.find(each.requested_time, each.action)
-            if found is None and first is not None and each.requested_time < first:
+        for instant in self.before.writes.completed():
+            found = self.now.find(instant.requested_time, instant.action)
+            if found is None and first is not None and instant.requested_time < first:
                 continue  # archived, for it lies before everything that is active
             if found is None or not found.is_completed:
-                return each
+                return instant
         return None
 
     def archived_meanwhile(self) -> Instant | None:
         """Return a write that was pending and may have completed and been archived since; None if there is none."""
-        for each in self.before.writes.pending():
-            if self.now.find(each.requested_time, each.action) is None and self.now.is_before_start(
-                each.requested_time
+        for instant in self.before.writes.pending():
+            if self.now.find(instant.requested_time, instant.action) is None and self.now.is_before_start(
+                instant.requested_time
             ):
-                return each
+                return instant
         return None
 
     def first_conflict(

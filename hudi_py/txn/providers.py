@@ -52,7 +52,7 @@ MakeProvider: TypeAlias = Callable[[Storage, Settings, Clock], LockProvider]
 
 @cache
 def _plugins() -> dict[str, EntryPoint]:
-    return {each.name: each for each in entry_points(group=PLUGINS)}
+    return {point.name: point for point in entry_points(group=PLUGINS)}
 
 
 def plugin_names() -> frozenset[str]:

@@ -103,7 +103,7 @@ def _is_untold(stat: WriteStat) -> bool:
 def _planned(contents: Contents, instant: Instant) -> Touched | None:
     if instant.action in (Action.COMPACTION, Action.LOG_COMPACTION):
         operations = contents.compaction_plan(instant).operations
-        groups = frozenset((each.partition_path or "", each.file_id or "") for each in operations)
+        groups = frozenset((operation.partition_path or "", operation.file_id or "") for operation in operations)
         kind = Kind.COMPACTION if instant.action is Action.COMPACTION else Kind.LOG_COMPACTION
         return Touched(instant=instant, kind=kind, groups=groups, with_base=groups)
     if instant.action in (Action.CLUSTERING, Action.REPLACE_COMMIT):

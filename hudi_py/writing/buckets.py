@@ -169,7 +169,7 @@ def _some_keys(job: WriteJob, partition: PartitionFiles) -> tuple[str, str, Arra
         largest = max(partition.latest.values(), key=lambda base: base.size_bytes or 0)
         with job.storage.open_read(join_path(partition.path, largest.name)) as stream:
             return largest.file_id, largest.name, first_keys(stream, _KEYS_COMPARED)
-    logs = [log for each in partition.logs.values() for log in each.behind]
+    logs = [log for log_file in partition.logs.values() for log in log_file.behind]
     for log in logs:
         for keys in keys_in_logs(job.storage, partition.path, [log]):
             return log.file_id, log.name, keys

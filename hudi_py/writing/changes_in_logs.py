@@ -72,10 +72,10 @@ class LogsBefore:
         names = zip(distinct.column(PATH).to_pylist(), distinct.column(FILE).to_pylist(), strict=True)
         groups = {(path, file_id_of(name)) for path, name in names}
         wanted = stored.column(KEY).combine_chunks()
-        for each in self.slices:
-            if each.base_file is None or (each.partition_path, each.file_id) not in groups:
+        for file_slice in self.slices:
+            if file_slice.base_file is None or (file_slice.partition_path, file_slice.file_id) not in groups:
                 continue
-            path = join_path(each.partition_path, each.base_file.name)
+            path = join_path(file_slice.partition_path, file_slice.base_file.name)
             with self.storage.open_read(path) as stream:
                 found = read_keys(stream)
             counts = found.filter(compute.is_in(found, value_set=wanted)).value_counts()
@@ -102,7 +102,7 @@ class LogsBefore:
             WriteError: A row of it is not shown.
         """
         logs = {str(stat.file_id): stat for stat in stats if stat.log_version is not None}
-        slices = {each.file_id: each for each in self.slices}
+        slices = {file_slice.file_id: file_slice for file_slice in self.slices}
         root = self.storage.root
 
         def counts(time: str) -> bool:

@@ -60,7 +60,9 @@ class CommitWords:
         # Versions of an application rise, so a lower one has been written, too.
         if version > newest:
             return None
-        found = next((each for each in timeline.commits.completed() if each.requested_time == instant_time), None)
+        found = next(
+            (instant for instant in timeline.commits.completed() if instant.requested_time == instant_time), None
+        )
         metadata = CommitMetadata() if found is None else contents.commit(found)
         return WriteResult(instant=instant_time, metadata=metadata, is_repeated=True)
 

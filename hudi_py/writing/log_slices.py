@@ -107,7 +107,9 @@ def _group(
     time = max(group.slices[0].base_instant_time, compaction or "")
     start = "" if base is None else base.instant_time
     # Log files of older slices are merged into the base file already; their keys are in it.
-    below = {log.name for each in group.slices if each.base_instant_time < start for log in each.log_files}
+    below = {
+        log.name for file_slice in group.slices if file_slice.base_instant_time < start for log in file_slice.log_files
+    }
     behind = sorted((log for log in logs if log.name not in below), key=lambda log: log.order)
     if context.log_naming.tells_slice:
         # Names of layout 1 have the time of their slice, so the name decides. In layout 2 the name has the time of the

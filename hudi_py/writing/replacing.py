@@ -60,7 +60,7 @@ def groups_to_replace(
     for path in sorted(set(partition_paths)):
         entries = listing.partition(path, details=True)
         view = build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries))
-        ids = sorted(each.file_id for each in latest_slices(context, view))
+        ids = sorted(file_slice.file_id for file_slice in latest_slices(context, view))
         for file_id in ids:
             _refuse_pending(context, path, file_id)
         if ids:

@@ -188,11 +188,11 @@ def history_row(store: TimelineStore, instant: Instant, files: tuple[Instant, ..
 def _plan(store: TimelineStore, instant: Instant, files: tuple[Instant, ...]) -> bytes | None:
     """The requested file of a clean or compaction; the inflight file of a replacecommit unless that is empty."""
     plan = b""
-    for each in files:
-        if each.is_completed:
+    for file in files:
+        if file.is_completed:
             continue
-        is_planned = each.action in _WITH_PLAN and (each.state is State.REQUESTED or not plan)
+        is_planned = file.action in _WITH_PLAN and (file.state is State.REQUESTED or not plan)
         if is_planned or instant.action is Action.REPLACE_COMMIT:
             # The inflight file goes over the requested one where it is not empty (rules/timeline 5.3).
-            plan = store.storage.read(store.path(each)) or plan
+            plan = store.storage.read(store.path(file)) or plan
     return plan or None

@@ -96,7 +96,7 @@ def append_to_logs(
             if fails_on_damage:
                 break
             _keep_aside(store, group)
-            mine = [_without_content(each, moments, store) for each in group.files]
+            mine = [_without_content(file, moments, store) for file in group.files]
         entries += mine
         archived.append(group)
     if not entries:
@@ -167,7 +167,7 @@ def _payload(store: TimelineStore, file: Instant, group: Group) -> tuple[str | N
 
 
 def _plan_of(store: TimelineStore, group: Group) -> bytes:
-    requested = [each for each in group.files if each.state is State.REQUESTED]
+    requested = [file for file in group.files if file.state is State.REQUESTED]
     return store.storage.read(store.path(requested[0])) if requested else b""
 
 

@@ -79,7 +79,7 @@ class ArchiveResult(Shown):
         return {"instants": len(self.instants), "bound": bound, "merges": self.merges}
 
     def _listed(self) -> Iterable[tuple[str]]:
-        return ((str(each),) for each in reversed(self.instants))
+        return ((str(instant),) for instant in reversed(self.instants))
 
 
 @attrs.frozen(kw_only=True)
@@ -343,8 +343,8 @@ class ArchiveService:
 
     def _batches(self, going: tuple[Instant, ...]) -> Iterator[tuple[Group, ...]]:
         files: dict[tuple[str, Action], list[Instant]] = {}
-        for each in self.contents.store.load().all_states:
-            files.setdefault((each.requested_time, each.comparable_action), []).append(each)
+        for state in self.contents.store.load().all_states:
+            files.setdefault((state.requested_time, state.comparable_action), []).append(state)
         groups = [Group(instant, tuple(files[instant.requested_time, instant.comparable_action])) for instant in going]
         for start in range(0, len(groups), _INSTANTS_AT_ONCE):
             yield tuple(groups[start : start + _INSTANTS_AT_ONCE])
@@ -368,7 +368,7 @@ class ArchiveService:
         """Earlier states first, then the completed files one by one, oldest first: never a gap (rule D-16)."""
         store = self.contents.store
         store.lock.check()  # writing may have taken so long that another process took the lock over
-        pending = [store.path(each) for group in groups for each in group.files if each.is_pending]
+        pending = [store.path(file) for group in groups for file in group.files if file.is_pending]
         for path, outcome in store.storage.delete_many(pending).items():
             if isinstance(outcome, StorageFailure):
                 raise StorageError(

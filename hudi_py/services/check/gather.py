@@ -70,11 +70,11 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
     timeline = store.load()
     health, damage = _health(contents, timeline)
     instants = tuple(instant_facts(contents, timeline))
-    for each in instants:
-        key = (each.instant.requested_time, each.instant.action, State.COMPLETED)
+    for instant in instants:
+        key = (instant.instant.requested_time, instant.instant.action, State.COMPLETED)
         # The first reading only looked whether the file decodes at all; this one read it as what it should be.
-        if each.problem is not None and health.get(key) is Health.GOOD:
-            health[key], damage[key] = Health.DAMAGED, each.problem
+        if instant.problem is not None and health.get(key) is Health.GOOD:
+            health[key], damage[key] = Health.DAMAGED, instant.problem
     archived, problem = _archived(store.storage, table)
     archived_files, files_problem = _archived_files(store.storage, table, timeline, archived)
     marker_times = instants_with_markers(store.storage)
@@ -112,12 +112,12 @@ def _health(contents: Contents, timeline: Timeline) -> tuple[dict[FileKey, Healt
     store = contents.store
     pending = {(each.requested_time, each.comparable_action) for each in timeline if each.is_pending}
     wanted = [
-        each
-        for each in timeline.all_states
-        if each.is_completed
-        or (each.requested_time, each.comparable_action) in pending
+        state
+        for state in timeline.all_states
+        if state.is_completed
+        or (state.requested_time, state.comparable_action) in pending
         # Plans of completed ones too: recovery carries them out again if the completed file is damaged.
-        or (each.action in (Action.CLEAN, Action.ROLLBACK) and each.state is State.REQUESTED)
+        or (state.action in (Action.CLEAN, Action.ROLLBACK) and state.state is State.REQUESTED)
     ]
 
     def judged(instant: Instant) -> tuple[Instant, Health, str]:
@@ -156,8 +156,8 @@ def _decoder(instant: Instant) -> Callable[[bytes, str], object]:
 def instant_facts(contents: Contents, timeline: Timeline) -> list[InstantFacts]:
     """Contents of the instants of a timeline, in its order."""
     files: dict[tuple[str, Action], list[Instant]] = {}
-    for each in timeline.all_states:
-        files.setdefault((each.requested_time, each.comparable_action), []).append(each)
+    for state in timeline.all_states:
+        files.setdefault((state.requested_time, state.comparable_action), []).append(state)
     found = []
     for instant in timeline:
         own = tuple(files[instant.requested_time, instant.comparable_action])
@@ -284,8 +284,8 @@ def _metadata_facts(store: TimelineStore) -> MetadataFacts:
         return MetadataFacts(timeline=empty, archived=empty, problem=str(error))
     archived, problem = _archived(table.storage, table.config)
     damaged = {
-        each.instant: each.problem or "it is empty"
-        for each in instant_facts(Contents(table.store), timeline)
-        if each.problem is not None or (each.is_empty and each.instant.state is State.COMPLETED)
+        fact.instant: fact.problem or "it is empty"
+        for fact in instant_facts(Contents(table.store), timeline)
+        if fact.problem is not None or (fact.is_empty and fact.instant.state is State.COMPLETED)
     }
     return MetadataFacts(timeline=timeline, archived=archived or empty, problem=problem, damaged=damaged)

@@ -98,7 +98,7 @@ def judge_log(
         yield finding("file-unreadable", path, blocks)
         return
     wrong = []
-    others = frozenset[str]().union(*(each.file_ids for each in blocks if not each.is_merged)) - {log.file_id}
+    others = frozenset[str]().union(*(block.file_ids for block in blocks if not block.is_merged)) - {log.file_id}
     if others:
         wrong.append(f"its rows are of file group {min(others)}")
     strays = frozenset[str]().union(*(each.partitions for each in blocks)) - {path.rpartition("/")[0]}

@@ -91,7 +91,7 @@ class Expectation:
         # Only without an archive: with one, it says itself which times are archived.
         self._before = None
         if facts.is_archive_empty:
-            self._before = Before(timeline, [(each.instant, each.content) for each in facts.instants])
+            self._before = Before(timeline, [(fact.instant, fact.content) for fact in facts.instants])
         self.needs = Needs(facts)
         self.promises = Promises(facts)
         for each in facts.instants:

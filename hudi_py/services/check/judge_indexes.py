@@ -72,15 +72,15 @@ def judge_indexes(
 
 def _only_base(files: Iterable[WrittenData]) -> list[WrittenData]:
     """Return the base files of groups without deletes in log files: deleted keys are in the file, and in no index."""
-    left_out = {each[:2] for each in files if each.has_deletes}
+    left_out = {file[:2] for file in files if file.has_deletes}
     return [each for each in files if each[:2] not in left_out and parse_base_file(each.name) is not None]
 
 
 def _judge_rows(storage: Storage, files: Iterable[WrittenData], index: RecordIndex) -> Iterator[Finding]:
     looked_at = 0
     there: dict[str, set[str]] = {}
-    for each in files:
-        where = join_path(each.partition_path, each.name)
+    for file in files:
+        where = join_path(file.partition_path, file.name)
         try:
             keys = texts(keys_of_base_file(storage, where)[: _KEYS_MAX - looked_at])
         except NotFound:  # another finding
@@ -90,7 +90,7 @@ def _judge_rows(storage: Storage, files: Iterable[WrittenData], index: RecordInd
         missing = [key for key in keys if key not in known]
         if missing:
             yield finding("mdt-index-row-missing", where, f"{len(missing)} of {len(keys)} keys, such as {missing[0]!r}")
-        for path, file_id in {at[:2] for at in known.values()} - {(each.partition_path, each.file_id)}:
+        for path, file_id in {at[:2] for at in known.values()} - {(file.partition_path, file.file_id)}:
             if path not in there:
                 there[path] = {entry.name for entry in storage.list(path)}
             # The index may be right that a key lies elsewhere (it was written twice), but not in a group that does not
@@ -104,7 +104,7 @@ def _judge_rows(storage: Storage, files: Iterable[WrittenData], index: RecordInd
 
 
 def _judge_filters(storage: Storage, files: Iterable[WrittenData], filters: BloomFilters) -> Iterator[Finding]:
-    wanted = {(each.partition_path, each.name) for each in files}
+    wanted = {(file.partition_path, file.name) for file in files}
     known = dict(filters.filters(wanted))
     for path, name in sorted(wanted):
         where = join_path(path, name)

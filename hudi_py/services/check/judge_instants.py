@@ -26,7 +26,7 @@ def judge_instants(facts: TableFacts, table_path: str) -> list[Finding]:
         table_path: Folder of the timeline, relative to the table.
     """
     found = list(_properties(facts))
-    contents = [(each.instant, each.content) for each in facts.instants]
+    contents = [(fact.instant, fact.content) for fact in facts.instants]
     lost = lost_completions(facts.timeline, contents, facts.completed_once)
     unmarked = lost_completions(facts.timeline, contents, dict.fromkeys(facts.unmarked_times, ""))
     for each in facts.instants:

@@ -37,9 +37,9 @@ def judge_metadata(facts: TableFacts) -> list[Finding]:
 def _missing(facts: TableFacts, metadata: MetadataFacts) -> Iterator[Finding]:
     recorded = {i.requested_time for i in _delta_commits(metadata)}
     firsts = [i for i in _delta_commits(metadata) if is_first_listing(i)]
-    for each in facts.instants:
-        instant = each.instant
-        if not instant.is_completed or instant.requested_time in recorded or not has_records(each.content):
+    for fact in facts.instants:
+        instant = fact.instant
+        if not instant.is_completed or instant.requested_time in recorded or not has_records(fact.content):
             continue
         if not is_in_first_listing(instant, firsts):
             yield finding("mdt-instant-missing", str(instant))
@@ -49,8 +49,8 @@ def _unknown(facts: TableFacts, metadata: MetadataFacts) -> Iterator[Finding]:
     if facts.archived is None:
         return
     known = {i.requested_time for i in (*facts.timeline, *facts.archived)}
-    for each in facts.instants:
-        known |= _undone(each.content)
+    for fact in facts.instants:
+        known |= _undone(fact.content)
     for instant in metadata.timeline.completed(Action.DELTA_COMMIT):
         time = instant.requested_time
         # Longer times are of what the metadata table does for itself, in layout 1 (rules/timeline 2.2).

@@ -36,7 +36,7 @@ class Promises:
 
     def __init__(self, facts: TableFacts) -> None:
         self._broken: dict[str, list[tuple[Written, str]]] = {}
-        completed = [each for each in facts.instants if each.instant.is_completed]
+        completed = [fact for fact in facts.instants if fact.instant.is_completed]
         commits = [(each.instant, each.content) for each in completed if isinstance(each.content, CommitMetadata)]
         cleans = [(each.instant, each.content) for each in completed if isinstance(each.content, CleanMetadata)]
         self._not_held: dict[str, list[tuple[Written, str]]] = {}
@@ -85,8 +85,10 @@ class Promises:
     ) -> None:
         """A savepoint that was created while a clean was running lacks the files that were deleted by then."""
         time = savepoint.requested_time
-        for each in expected_slices((c for c in commits if c[0].requested_time <= time), facts.log_naming).values():
-            file = each.base
+        for file_slice in expected_slices(
+            (c for c in commits if c[0].requested_time <= time), facts.log_naming
+        ).values():
+            file = file_slice.base
             if file is None or file.name in held.files.get(file.partition_path, ()):
                 continue
             replaced_at = facts.archived_replaced.get((file.partition_path, file.file_id), "")

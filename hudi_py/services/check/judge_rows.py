@@ -27,7 +27,7 @@ _UNDOES: Final = frozenset({Action.ROLLBACK, Action.RESTORE})
 
 def _being_restored_away(facts: TableFacts) -> frozenset[str]:
     """Requested times of writes that a pending restore undoes: states in between may lack files that cleans deleted."""
-    plans = (each.content for each in facts.instants if each.instant.is_pending)
+    plans = (fact.content for fact in facts.instants if fact.instant.is_pending)
     return frozenset(
         target.requested_time for plan in plans if isinstance(plan, RestorePlan) for target in plan.instants_to_rollback
     )
@@ -46,7 +46,7 @@ class Needs:
         self._archived_replaced = facts.archived_replaced
         self._archived_cleans = facts.archived_cleans
         self._archived_bases: dict[str, dict[str, ArchivedFile]] = {}
-        self._removals = removals((each.instant, each.content) for each in facts.instants)
+        self._removals = removals((fact.instant, fact.content) for fact in facts.instants)
         self._latest: dict[str, dict[str, Written]] = {}
         self._replaced: set[GroupKey] = set()
         self._named: set[GroupKey] = set()

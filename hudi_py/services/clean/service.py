@@ -141,7 +141,7 @@ class CleanService:
             return None
         self._refuse(seen, plan, timeline)
         # Otherwise its plan would only be withdrawn before anything is deleted.
-        if not {each.id for each in store.leases.in_force()} <= {each.id for each in seen.leases}:
+        if not {each.id for each in store.leases.in_force()} <= {lease.id for lease in seen.leases}:
             return self._schedule(deadline)
         with store.lock.held("clean"):
             if store.lock.is_used:
@@ -230,7 +230,7 @@ class CleanService:
         planned = self._schedule(deadline)
         results = self.execute_pending(deadline, planned=planned)
         # Once only: if the new plan is withdrawn, too, somebody changes the table faster than it can be planned.
-        if any(each.withdrawn for each in results):
+        if any(result.withdrawn for result in results):
             planned = self._schedule(deadline)
             results += self.execute_pending(deadline, planned=planned)
         return [attrs.evolve(each, expired_savepoints=expired) for each in results[:1]] + results[1:]

@@ -102,7 +102,7 @@ class ClusteringExecutor:
             metadata=metadata,
             file_groups=sum(len(work.slices) for work in works),
             rows=sum(stat.num_writes for stat in stats),
-            bytes_before=sum(each.size_bytes for work in works for each in work.slices),
+            bytes_before=sum(file_slice.size_bytes for work in works for file_slice in work.slices),
             bytes_after=sum(stat.file_size_in_bytes for stat in stats),
             seconds=MONOTONIC() - started,
         )

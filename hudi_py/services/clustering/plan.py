@@ -47,7 +47,7 @@ class PlannedGroup:
     @property
     def size_bytes(self) -> int:
         """Bytes of all files that are read."""
-        logs = sum(log.size_bytes or 0 for each in self.slices for log in each.log_files)
+        logs = sum(log.size_bytes or 0 for file_slice in self.slices for log in file_slice.log_files)
         return logs + sum(map(base_bytes, self.slices))
 
 
@@ -83,11 +83,11 @@ def plan_clustering(partitions: Iterable[Candidates], config: ClusteringConfig) 
     left_out: dict[tuple[str, str], str] = {}
     groups: list[PlannedGroup] = []
     bytes_left = config.bytes_max
-    for each in partitions:
-        path = each.partition_path
-        left_out |= {(path, file_id): reason for file_id, reason in each.left_out.items()}
+    for partition in partitions:
+        path = partition.partition_path
+        left_out |= {(path, file_id): reason for file_id, reason in partition.left_out.items()}
         # Groups never cross partitions: a file group has one, and its replacement has to lie there, too.
-        made = packed_groups(each.slices, config) if config.is_packed else hudi_groups(each.slices, config)
+        made = packed_groups(partition.slices, config) if config.is_packed else hudi_groups(partition.slices, config)
         planned: set[str] = set()
         why = _ALONE
         for slices in made:
@@ -102,7 +102,7 @@ def plan_clustering(partitions: Iterable[Candidates], config: ClusteringConfig) 
                 planned |= {file_slice.file_id for file_slice in slices}
                 bytes_left = None if bytes_left is None else bytes_left - group.size_bytes
         in_groups = {file_slice.file_id for slices in made for file_slice in slices}
-        for file_slice in each.slices:
+        for file_slice in partition.slices:
             if file_slice.file_id not in planned:
                 left_out[path, file_slice.file_id] = (
                     why if file_slice.file_id in in_groups else _not_grouped(made, config)
@@ -173,7 +173,7 @@ def _is_worth_it(group: Sequence[FileSlice], config: ClusteringConfig) -> bool:
 
 def output_files(slices: Iterable[FileSlice], config: ClusteringConfig) -> int:
     """Return the number of files to write for these slices."""
-    total = sum(base_bytes(each, config.no_base_bytes) for each in slices)
+    total = sum(base_bytes(file_slice, config.no_base_bytes) for file_slice in slices)
     return -(-total // config.target_bytes)
 
 
@@ -209,13 +209,13 @@ def _stored_group(group: PlannedGroup, root: str, config: ClusteringConfig) -> C
     return ClusteringGroup(
         slices=tuple(
             ClusteringSlice(
-                file_id=each.file_id,
+                file_id=file_slice.file_id,
                 partition_path=group.partition_path,
                 # Empty and not null: so Hudi stores a slice without a base file (rule E-35).
-                data_file_path="" if each.base_file is None else full(each.base_file.name),
-                delta_file_paths=tuple(full(log.name) for log in each.log_files),
+                data_file_path="" if file_slice.base_file is None else full(file_slice.base_file.name),
+                delta_file_paths=tuple(full(log.name) for log in file_slice.log_files),
             )
-            for each in group.slices
+            for file_slice in group.slices
         ),
         metrics=_metrics(group, config),
         num_output_file_groups=group.outputs,
@@ -224,7 +224,7 @@ def _stored_group(group: PlannedGroup, root: str, config: ClusteringConfig) -> C
 
 def _metrics(group: PlannedGroup, config: ClusteringConfig) -> dict[str, float]:
     logs = [log for each in group.slices for log in each.log_files]
-    written = sum(base_bytes(each, config.no_base_bytes) // _MB for each in group.slices)
+    written = sum(base_bytes(file_slice, config.no_base_bytes) // _MB for file_slice in group.slices)
     read = group.size_bytes // _MB
     return {
         "TOTAL_LOG_FILES": float(len(logs)),

@@ -300,7 +300,7 @@ class ClusteringService:
         A write that begins later sees the plan and leaves its file groups alone. Failed writes were there before.
         """
         store = self.contents.store
-        known = {each.requested_time for each in before.writes.pending()}
+        known = {instant.requested_time for instant in before.writes.pending()}
         alive = pulses(store.storage, store.clock, Rhythm.of(self.settings))
         for each in now.writes.pending():
             is_new = each.requested_time not in known and each.action not in _SERVICES
@@ -338,7 +338,7 @@ class ClusteringService:
         for path in sorted(paths):
             entries = listing.partition(path, details=True)
             view = build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries))
-            found |= {(path, each.file_id): each for each in latest_slices(context, view)}
+            found |= {(path, file_slice.file_id): file_slice for file_slice in latest_slices(context, view)}
         return found
 
     def _job(self, found: _Opened, requested_time: str) -> ClusteringJob:
@@ -352,7 +352,7 @@ class ClusteringService:
         if order is not None:
             check_order(order, schema)
         ranged = self.metadata_table.columns_to_range(found.timeline, schema, is_widened=False)
-        slices = [each for work in found.works for each in work.slices]
+        slices = [file_slice for work in found.works for file_slice in work.slices]
         return ClusteringJob(
             storage=store.storage,
             instant_time=requested_time,
@@ -365,7 +365,7 @@ class ClusteringService:
         )
 
     def _log_reading(self, slices: list[FileSlice], text: str, timeline: Timeline) -> LogReading | None:
-        if not any(not each.is_cdc for file_slice in slices for each in file_slice.log_files):
+        if not any(not file.is_cdc for file_slice in slices for file in file_slice.log_files):
             return None
         root = self.contents.store.storage.root
         context = load_context(timeline, self.contents, with_clustering=False)

@@ -64,8 +64,8 @@ def replaced_groups(plan: ClusteringPlan) -> dict[str, tuple[str, ...]]:
     """Partition path to the ids of the file groups that a plan replaces, in the order of the plan."""
     found: dict[str, list[str]] = {}
     for group in plan.input_groups:
-        for each in group.slices:
-            found.setdefault(each.partition_path or "", []).append(each.file_id or "")
+        for file_slice in group.slices:
+            found.setdefault(file_slice.partition_path or "", []).append(file_slice.file_id or "")
     return {path: tuple(ids) for path, ids in found.items()}
 
 

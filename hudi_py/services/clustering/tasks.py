@@ -164,14 +164,14 @@ class _Files:
 
 def _rows_per_file(job: ClusteringJob, work: GroupWork) -> int | None:
     """Share the rows out evenly, where footers tell how many there are; log files do not tell it."""
-    if work.outputs <= 1 or any(each.log_files for each in work.slices):
+    if work.outputs <= 1 or any(file_slice.log_files for file_slice in work.slices):
         return None
     rows = sum(map(partial(_rows_of, job.storage), _with_base(work.slices)))
     return max(1, -(-rows // work.outputs))
 
 
 def _with_base(slices: Sequence[FileSlice]) -> list[FileSlice]:
-    return [each for each in slices if each.base_file is not None]
+    return [file_slice for file_slice in slices if file_slice.base_file is not None]
 
 
 def _rows_of(storage: Storage, file_slice: FileSlice) -> int:

@@ -58,7 +58,10 @@ class Outlook(Shown):
         return done | {"bytes_to_read": self.bytes_to_read, "left": len(self.left), "reason": self.reason}
 
     def _listed(self) -> Iterable[tuple[object, ...]]:
-        return ((each.partition_path, each.file_id, len(each.delta_file_paths)) for each in self.plan.operations)
+        return (
+            (operation.partition_path, operation.file_id, len(operation.delta_file_paths))
+            for operation in self.plan.operations
+        )
 
     @property
     def would_schedule(self) -> bool:
@@ -124,17 +127,17 @@ def plan_compaction(
     sizes: dict[GroupKey, int] = {}
     left: list[LeftOut] = []
     for partition in partitions:
-        for each in latest_slices(context, partition):
-            key = (each.partition_path, each.file_id)
+        for file_slice in latest_slices(context, partition):
+            key = (file_slice.partition_path, file_slice.file_id)
             # Change logs hold no rows of a snapshot (rules/data-files 9.4): a slice with nothing else has nothing to
             # merge.
-            logs = tuple(log for log in each.log_files if not log.is_cdc)
+            logs = tuple(log for log in file_slice.log_files if not log.is_cdc)
             reason = _reason_against(context, key) if logs else None
             if reason is not None:
                 left.append(LeftOut(partition_path=key[0], file_id=key[1], reason=reason))
             elif logs:
-                candidates[key] = operation_of(each, config.max_file_bytes)
-                sizes[key] = attrs.evolve(each, log_files=logs).size_bytes
+                candidates[key] = operation_of(file_slice, config.max_file_bytes)
+                sizes[key] = attrs.evolve(file_slice, log_files=logs).size_bytes
     # A fixed order, whatever the listing returned: strategies sort stably, so plans of the same table are equal.
     ordered = [candidates[key] for key in sorted(candidates)]
     chosen = policy.choose(ordered, config, today, takes_first=takes_first)
@@ -154,7 +157,9 @@ def plan_compaction(
         is_due=True,
         reason="" if plan.operations else "no file slice is left to compact",
         left=tuple(sorted(left, key=lambda each: (each.partition_path, each.file_id))),
-        bytes_to_read=sum(sizes[each.partition_path or "", each.file_id or ""] for each in plan.operations),
+        bytes_to_read=sum(
+            sizes[operation.partition_path or "", operation.file_id or ""] for operation in plan.operations
+        ),
     )
 
 

@@ -61,7 +61,7 @@ def judge_due(timeline: Timeline, config: CompactionConfig, now: str, *, by_comp
     reference = deltas[0].requested_time if last is None else last
     # By requested time in both layouts: a plan that is pending has no completion time (rule E-2).
     if config.trigger == "NUM_COMMITS_AFTER_LAST_REQUEST":
-        requested = max((each.requested_time for each in timeline.pending(Action.COMPACTION)), default=None)
+        requested = max((instant.requested_time for instant in timeline.pending(Action.COMPACTION)), default=None)
         if requested is not None and (last is None or requested > last):
             count = len(_since(deltas, requested, by_completion=False))
             since = f"compaction {requested}"
@@ -153,9 +153,9 @@ def _chosen_by(
     if threshold is not None:
         metric, minimum, what = threshold
         left = [
-            (each, f"{name}: {int(_metric(each, metric))} {what}, {minimum} are needed")
-            for each in operations
-            if _metric(each, metric) < minimum
+            (operation, f"{name}: {int(_metric(operation, metric))} {what}, {minimum} are needed")
+            for operation in operations
+            if _metric(operation, metric) < minimum
         ]
         operations = [each for each in operations if _metric(each, metric) >= minimum]
         # Stable: operations of the same size stay in the order of the listing (rule E-9).

@@ -121,13 +121,13 @@ def _settings(health: Health) -> Iterator[Finding]:
 
 def _instants(health: Health) -> Iterator[Finding]:
     stuck = time_before(health.now, STUCK_AFTER, health.zone)
-    for each in health.timeline.pending():
-        if each.action is Action.CLEAN:
-            if each.requested_time < stuck:
-                yield finding("clean-unfinished", _where(health, each), f"{each}{_age(health, each)}")
+    for instant in health.timeline.pending():
+        if instant.action is Action.CLEAN:
+            if instant.requested_time < stuck:
+                yield finding("clean-unfinished", _where(health, instant), f"{instant}{_age(health, instant)}")
         # Plans of compactions, clusterings and indexes may wait for days until their service runs.
-        elif each.requested_time < stuck and each.action not in _PATIENT:
-            yield finding("instant-stuck", _where(health, each), f"{each}{_age(health, each)}")
+        elif instant.requested_time < stuck and instant.action not in _PATIENT:
+            yield finding("instant-stuck", _where(health, instant), f"{instant}{_age(health, instant)}")
     if health.instant_files > INSTANT_FILES_MAX:
         yield finding("timeline-long", health.timeline_folder, f"{health.instant_files} files")
 
@@ -172,7 +172,9 @@ def _clocks(health: Health) -> Iterator[Finding]:
     except OverflowError:
         return
     # Either time: the completion time comes from a clock, too.
-    ahead = [each for each in health.timeline if max(each.requested_time, each.completion_time or "") > limit]
+    ahead = [
+        instant for instant in health.timeline if max(instant.requested_time, instant.completion_time or "") > limit
+    ]
     if ahead:
         yield finding("clock-ahead", _where(health, ahead[-1]), _named(ahead))
     backwards = [i for i in health.timeline if i.completion_time is not None and i.completion_time < i.requested_time]
@@ -188,7 +190,7 @@ def _writers(health: Health) -> Iterator[Finding]:
         if both is not None:
             yield finding("writers-overlap", _where(health, both[1]), f"{both[0]} and {both[1]}")
     # 14 digits before Hudi 0.10, 17 since (rules/timeline 2.2).
-    lengths = sorted({len(each.requested_time) for each in writes})
+    lengths = sorted({len(write.requested_time) for write in writes})
     if len(lengths) > 1:
         yield finding("writers-mixed", health.timeline_folder, f"{' and '.join(map(str, lengths))} digits")
 

@@ -106,7 +106,7 @@ class DoctorService:
         try:
             found = leases.all()
             cleans = health.timeline.of((Action.CLEAN,)) if found else ()
-            plans = [(each, self.contents.clean_plan(each)) for each in cleans]
+            plans = [(clean, self.contents.clean_plan(clean)) for clean in cleans]
         except (CorruptMetadata, NotFound):  # a lease that does not decode stops the clean, which is a finding already
             return
         yield from judge_leases(found, plans, health.now, health.zone)
@@ -161,4 +161,4 @@ def _is_overtaken(seen: Situation) -> bool:
 
 def _without_archival(warnings: tuple[str, ...]) -> Iterator[str]:
     """Without the warning that is a finding of its own, ``settings-never-clean``."""
-    return (each for each in warnings if not each.startswith("archival leaves at most"))
+    return (warning for warning in warnings if not warning.startswith("archival leaves at most"))

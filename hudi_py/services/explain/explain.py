@@ -256,14 +256,14 @@ def _conditions(
 def _leased(begins: str, ends: str | None, around: Surroundings) -> list[Awaited]:
     """Every lease that needs the slice; none while the slice is the latest."""
     leases = () if ends is None else around.leases
-    return [Awaited(Need.LEASE, str(each)) for each in leases if each.needs(begins, ends)]
+    return [Awaited(Need.LEASE, str(lease)) for lease in leases if lease.needs(begins, ends)]
 
 
 def _ladder(begins: str, ends: str | None, around: Surroundings) -> list[Awaited]:
     """Every kept snapshot older than all windows that shows the slice; none while the slice is the latest."""
     if around.keeps is None or ends is None:
         return []
-    times = (each.time for each in around.keeps.snapshots if begins <= each.time < ends)
+    times = (snapshot.time for snapshot in around.keeps.snapshots if begins <= snapshot.time < ends)
     return [Awaited(Need.LADDER, time) for time in dict.fromkeys(times)]
 
 

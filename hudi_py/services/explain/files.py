@@ -291,7 +291,9 @@ class Explainer:
     def _around(self) -> Surroundings:
         seen = self.situation
         contents = self._service.contents
-        made = {each.requested_time: contents.savepoint(each) for each in seen.timeline.completed(Action.SAVEPOINT)}
+        made = {
+            instant.requested_time: contents.savepoint(instant) for instant in seen.timeline.completed(Action.SAVEPOINT)
+        }
         return Surroundings(
             timeline=seen.timeline,
             table_commits=len(seen.table_commits),

@@ -95,10 +95,10 @@ class MaintenanceReport(Shown):
     @property
     def failed(self) -> tuple[ChoreReport, ...]:
         """The steps that failed."""
-        return tuple(each for each in self.steps if each.error is not None)
+        return tuple(step for step in self.steps if step.error is not None)
 
     def _facts(self) -> Mapping[str, object]:
-        due = [each.step.value for each in self.steps if each.found is not None and each.found.is_due]
+        due = [step.step.value for step in self.steps if step.found is not None and step.found.is_due]
         return {"due": due, "failed": [each.step.value for each in self.failed], "is_dry_run": self.is_dry_run}
 
 

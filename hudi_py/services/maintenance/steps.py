@@ -46,7 +46,7 @@ def works(table: Maintained, max_deletes: int | None) -> list[Work]:
         files = {path: f"clean {each.instant} removed it" for each in results for path in each.deleted_files}
         if not results:
             return ChoreResult("nothing to delete", is_due=False)
-        return ChoreResult(", ".join(f"clean {each.instant}" for each in results), files)
+        return ChoreResult(", ".join(f"clean {result.instant}" for result in results), files)
 
     def remove_tags() -> ChoreResult:
         gone = table.remove_expired_savepoints()
@@ -55,12 +55,12 @@ def works(table: Maintained, max_deletes: int | None) -> list[Work]:
 
     def archive() -> ChoreResult:
         done = table.archive()
-        files = {str(each): "moved to the archive" for each in done.instants}
+        files = {str(instant): "moved to the archive" for instant in done.instants}
         return ChoreResult("old instants" if files else "nothing to archive", files, is_due=bool(files))
 
     def orphans() -> ChoreResult:
         report = table.orphans(dry_run=True)
-        files = {each.file.path: each.why_kept or each.reason for each in report.verdicts}
+        files = {verdict.file.path: verdict.why_kept or verdict.reason for verdict in report.verdicts}
         why = "; ".join(report.doubts) or ("hudi-py orphans removes them" if files else "none")
         return ChoreResult(why, files, is_due=bool(report.to_remove))
 

@@ -108,7 +108,7 @@ class OrphanReport(Shown):
     @property
     def to_remove(self) -> tuple[OrphanVerdict, ...]:
         """The files that are removed, if nothing speaks against it."""
-        return tuple(each for each in self.verdicts if each.fate is OrphanFate.REMOVE)
+        return tuple(verdict for verdict in self.verdicts if verdict.fate is OrphanFate.REMOVE)
 
     @property
     def bytes_to_remove(self) -> int:
@@ -126,4 +126,6 @@ class OrphanReport(Shown):
         }
 
     def _listed(self) -> Iterable[tuple[str, str, str]]:
-        return ((each.file.path, each.fate.value, each.why_kept or each.reason) for each in self.verdicts)
+        return (
+            (verdict.file.path, verdict.fate.value, verdict.why_kept or verdict.reason) for verdict in self.verdicts
+        )

@@ -210,13 +210,13 @@ def doubts(facts: TableFacts, expected: Expectation, early: Collection[str]) -> 
     lost = sorted(time for time in early if expected.is_of_lost_archive(time))
     if lost:
         yield f"the archive is missing as a whole: files of {lost[0]} are there, which was written before the timeline"
-    for each in facts.instants:
-        if each.problem is not None:
-            yield f"{each.instant} cannot be read: {each.problem}"
-        elif each.is_empty and each.instant.is_completed:
-            yield f"{each.instant} is empty"
-        elif each.lacks_plan:
-            yield f"{each.instant} has no plan, so it is unknown which files it needs"
+    for fact in facts.instants:
+        if fact.problem is not None:
+            yield f"{fact.instant} cannot be read: {fact.problem}"
+        elif fact.is_empty and fact.instant.is_completed:
+            yield f"{fact.instant} is empty"
+        elif fact.lacks_plan:
+            yield f"{fact.instant} has no plan, so it is unknown which files it needs"
     for time, why in facts.completed_once.items():
         yield f"the write {time} was completed once, and its completed file is missing: {why}"
     if facts.metadata is not None and facts.metadata.problem is not None:

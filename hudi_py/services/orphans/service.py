@@ -192,7 +192,7 @@ class OrphanService:
         doubtful = list(doubts(facts, expected, early))
         # Files that it has put back are still in the list of what the clean deleted.
         doubtful += [
-            f"{each} is pending, the undo of a clean" for each in pending_undos(contents, facts.timeline).values()
+            f"{undo} is pending, the undo of a clean" for undo in pending_undos(contents, facts.timeline).values()
         ]
         verdicts: list[OrphanVerdict] = []
         try:
@@ -203,7 +203,7 @@ class OrphanService:
             verdicts = sorted(judge(seen, _still_there(suspects, folders)), key=lambda each: each.file.path)
         except (CorruptMetadata, UnsupportedTable, NotFound) as error:
             doubtful.append(str(error))
-        remove = sum(each.fate is OrphanFate.REMOVE for each in verdicts)
+        remove = sum(verdict.fate is OrphanFate.REMOVE for verdict in verdicts)
         share = self.settings[keys.ORPHANS_MAX_SHARE]
         doubtful += tripped(report.files_seen, len(verdicts), remove, share)
         before = self._before_ms(facts.timeline)

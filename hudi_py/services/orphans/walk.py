@@ -56,9 +56,9 @@ def walk_table(storage: Storage, others: Callable[[str], None]) -> Iterator[Fold
                 others(path)
                 continue
             below += [
-                (join_path(path, each.name), each.modified_ms)
-                for each in folders
-                if path or each.name != METADATA_FOLDER
+                (join_path(path, folder.name), folder.modified_ms)
+                for folder in folders
+                if path or folder.name != METADATA_FOLDER
             ]
             files = [entry for entry in entries if not entry.is_folder] if folders else entries
             yield Folder(path, files, modified_ms)

@@ -81,7 +81,7 @@ def _difference(contents: Contents, table: TableConfig, settings: Settings, fact
         ghosts += [(path, name) for name in sorted(known - names)]
         there = build_partition(context, path, ((entry.name, None) for entry in entries))
         # Only files that readers open: what a retried task left need not be listed.
-        visible = {name for each in latest_slices(context, there) for name in each.file_names}
+        visible = {name for file_slice in latest_slices(context, there) for name in file_slice.file_names}
         if unlisted is None and visible - known:
             unlisted = f"it does not list {join_path(path, min(visible - known))}, which holds committed rows"
     for path, known in listed.items():

@@ -212,7 +212,7 @@ class RecoveryExecutor:
         if finding.problem is Problem.LOCK:
             now_ms = int(self._store.clock.now().timestamp() * 1000)
             # Between the look and this step minutes may have passed with other steps.
-            locks = {each.path: each for each in gather_locks(storage, self.settings, now_ms=now_ms)}
+            locks = {lock.path: lock for lock in gather_locks(storage, self.settings, now_ms=now_ms)}
             if not all(locks[path].is_expired for path in finding.paths if path in locks):
                 raise ConflictError(f"{finding.paths[0]} was taken over by another process in the meantime")
         for path in finding.paths:

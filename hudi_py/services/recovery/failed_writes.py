@@ -95,7 +95,7 @@ class FailedWrites:
         store = self.contents.store
         rhythm = Rhythm.of(self.settings)
         writes = store.load().writes.pending()
-        pending = frozenset(each.requested_time for each in writes if each.action not in RUN_AGAIN)
+        pending = frozenset(write.requested_time for write in writes if write.action not in RUN_AGAIN)
         if not pending:
             return frozenset(), pending
         # After the timeline: a write beats before its requested file exists, so each pending write had one by now

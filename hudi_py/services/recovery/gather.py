@@ -54,9 +54,9 @@ def gather_recovery_facts(contents: Contents, table: TableConfig, settings: Sett
     timeline, health = seen.facts.timeline, seen.facts.health
     undone = _undone(contents, timeline)
     clusterings = frozenset(
-        each.requested_time
-        for each in timeline.pending(Action.REPLACE_COMMIT)
-        if health.get(_key(each, State.REQUESTED)) is Health.GOOD and contents.is_clustering(each)
+        instant.requested_time
+        for instant in timeline.pending(Action.REPLACE_COMMIT)
+        if health.get(_key(instant, State.REQUESTED)) is Health.GOOD and contents.is_clustering(instant)
     )
     strangers = _strangers(store.storage, store.load, timeline, frozenset(undone), table)
     markers = instants_with_markers(store.storage)
@@ -112,12 +112,12 @@ def _stale_cleans(contents: Contents, timeline: Timeline) -> dict[str, str]:
 def _metafiles(storage: Storage, seen: Seen, now: datetime) -> dict[str, bytes]:
     """Proper contents of damaged partition metafiles, where a completed commit names the folder as a partition."""
     found = {}
-    for path in (each.where for each in seen.findings if each.code == "partition-metafile-damaged"):
+    for path in (finding.where for finding in seen.findings if finding.code == "partition-metafile-damaged"):
         partition = path.rpartition("/")[0]
         times = [
-            each.instant.requested_time
-            for each in seen.facts.instants
-            if isinstance(each.content, CommitMetadata) and partition in each.content.partition_to_write_stats
+            fact.instant.requested_time
+            for fact in seen.facts.instants
+            if isinstance(fact.content, CommitMetadata) and partition in fact.content.partition_to_write_stats
         ]
         if times:
             # The time of creation, if that line is readable; else the oldest commit that names the folder.
@@ -208,7 +208,7 @@ def _strangers(
         return {}
     start = timeline.committed.start or ""
     extensions = table.base_file_extensions
-    known = {each.requested_time for each in timeline}
+    known = {instant.requested_time for instant in timeline}
     found: dict[str, list[str]] = {}
     with_logs = set()
     for partition, entries in walk_partitions(storage, threads=listing_threads(storage)):
@@ -236,7 +236,7 @@ def _strangers(
 
 def _unplanned(timeline: Timeline, health: Mapping[FileKey, Health]) -> frozenset[str]:
     """Times of compactions that were only requested and whose plan does not decode."""
-    requested = (each for each in timeline.pending(Action.COMPACTION) if each.state is State.REQUESTED)
+    requested = (instant for instant in timeline.pending(Action.COMPACTION) if instant.state is State.REQUESTED)
     damaged = (Health.EMPTY, Health.DAMAGED)
     return frozenset(i.requested_time for i in requested if health.get(_key(i, State.REQUESTED)) in damaged)
 

@@ -72,7 +72,7 @@ def _damaged_completed(facts: RecoveryFacts, instant: Instant, health: Health) -
             time = target.requested_time
             then = f"the write that it rolled back, {time}, is on the timeline again; put the file back from a copy"
             # Carrying the plan out again would delete the files of a second run under the same time (B-25).
-            if all(each.requested_time != time for each in facts.timeline.instants):
+            if all(fact.requested_time != time for fact in facts.timeline.instants):
                 then = f"{target.action} {time}, which it rolled back, may have been run again, completed and archived"
                 if not (may_run_again(target.action) and facts.may_be_archived(time)):
                     step, then = (

@@ -43,8 +43,8 @@ def _properties(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
 
 
 def _left_behind(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
-    pending = {each.requested_time for each in facts.timeline.instants if each.is_pending}
-    completed = {each.requested_time for each in facts.timeline.instants if each.is_completed}
+    pending = {instant.requested_time for instant in facts.timeline.instants if instant.is_pending}
+    completed = {fact.requested_time for fact in facts.timeline.instants if fact.is_completed}
     for time in facts.markers:
         if time in pending:
             continue
@@ -118,7 +118,7 @@ def _is_over(facts: RecoveryFacts, time: str, completed: set[str]) -> str | None
         return "that write is completed"
     undone = facts.undone.get(time)
     # A compaction that was rolled back is run again under the same time, so an instant of that time may be a new run.
-    if undone is not None and not any(each.requested_time == time for each in facts.timeline.instants):
+    if undone is not None and not any(instant.requested_time == time for instant in facts.timeline.instants):
         return f"that write was rolled back by {undone.by}"
     if facts.archived is not None and time in facts.archived:
         return "that write is completed and archived"

@@ -93,7 +93,7 @@ def check_savepoints_after(timeline: Timeline, savepoint_time: str, undone: Coll
     """
     others = [i for i in timeline.of((Action.SAVEPOINT,)) if i.requested_time in undone]
     if others:
-        times = [each.requested_time for each in others]
+        times = [other.requested_time for other in others]
         reasons = {judge(Service.RESTORE, each, {Relation.SAME}).reason for each in others if each.is_pending}
         deletions = " && ".join(f"hudi-py savepoint delete {location} {time}" for time in times)
         raise RefusedError(

@@ -289,7 +289,7 @@ class RestoreService:
             is_merge_on_read=self.table.table_type is TableType.MERGE_ON_READ,
             clusterings=clusterings,
         )
-        self._refuse_leased(timeline, savepoint_time, (each.requested_time for each in targets))
+        self._refuse_leased(timeline, savepoint_time, (target.requested_time for target in targets))
         savepoint = timeline.find(savepoint_time, Action.SAVEPOINT)
         assert savepoint is not None  # or there would be no targets
         storage = self.contents.store.storage
@@ -348,7 +348,9 @@ class RestoreService:
 
     def _refuse_leased(self, timeline: Timeline, savepoint_time: str, undone: Iterable[str]) -> None:
         times = frozenset(undone)
-        completed = {each.requested_time for each in timeline.writes.completed() if each.requested_time in times}
+        completed = {
+            instant.requested_time for instant in timeline.writes.completed() if instant.requested_time in times
+        }
         refuse_leased(self.contents, f"restore to {savepoint_time}", completed)
 
     def _check_result(self, savepoint_time: str) -> None:

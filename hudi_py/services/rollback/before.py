@@ -124,7 +124,7 @@ def judge_before(
         newest = expected.get(key, ExpectedSlice(None))
         partition, here, names = key[0], left.get(key, _Files()), there[key[0]]
         start = _base_time(newest, touch) or max(here.bases, default="")
-        wanted = {each.name for each in newest.files}
+        wanted = {file.name for file in newest.files}
         # Neither a commit nor the write itself names the base file: only what cleans recorded can show a loss.
         if newest.base is None and not touch.is_certain:
             wanted |= _cleaned_since(gone.get(key, _Files()), start)

@@ -77,7 +77,7 @@ class RollbackExecutor:
         paths = _paths_by_partition(plan, target, logs=on_top)
         # Everything that can refuse comes before the first change.
         blocks = blocks_to_undo(plan, target.requested_time, store.config.format.log_naming)
-        refuse_barred(store.storage, {*paths, *(each.partition_path for each in blocks)}, target.requested_time)
+        refuse_barred(store.storage, {*paths, *(block.partition_path for block in blocks)}, target.requested_time)
         begun = _begun(Requested(store, instant))
         found = store.load().find(target.requested_time, Action(target.action))
         # Asked before the target is reopened: afterwards it is not a completed one any more.
@@ -98,7 +98,7 @@ class RollbackExecutor:
         metadata = RollbackMetadata(
             start_rollback_time=instant.requested_time,
             time_taken_ms=max(0, int((store.clock.now() - started).total_seconds() * 1000)),
-            total_files_deleted=sum(len(each.success_delete_files) for each in partitions.values()),
+            total_files_deleted=sum(len(partition.success_delete_files) for partition in partitions.values()),
             commits_rollback=(target.requested_time,),
             partitions=partitions,
             instants_rollback=(target,),
@@ -133,7 +133,7 @@ class RollbackExecutor:
         if Action(target.action) in RUN_AGAIN:
             return True
         files = self.contents.store.files_of(found)
-        return any(each.action is Action.CLUSTERING for each in files) or self.contents.is_clustering(found)
+        return any(file.action is Action.CLUSTERING for file in files) or self.contents.is_clustering(found)
 
     def _add_late_files(self, paths: dict[str, list[str]], failed_time: str) -> None:
         """Add files that tasks announced by markers after the plan was made and before the fence stopped them."""

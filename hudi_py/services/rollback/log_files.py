@@ -80,7 +80,7 @@ class RollbackBlocks:
         done: dict[str, int] = {}
         undone: dict[str, int] = {}
         for request in group:
-            in_slice = [each for each in logs if (each.file_id, each.instant_time) == request.slice_key]
+            in_slice = [log_file for log_file in logs if (log_file.file_id, log_file.instant_time) == request.slice_key]
             # Recorded although they stay: the metadata table takes the sizes of the failed write's log files from here
             # (B-20a).
             undone |= {each.name: each.size_bytes or 0 for each in in_slice if each.name in request.log_names}

@@ -27,7 +27,7 @@ def sweep_markers(
         marked: Requested times of instants that have markers.
         rollbacks: Completed or pending rollbacks.
     """
-    unknown = set(marked).difference(each.requested_time for each in timeline)
+    unknown = set(marked).difference(instant.requested_time for instant in timeline)
     # Usually so, and then no rollback has to be read.
     if not unknown:
         return

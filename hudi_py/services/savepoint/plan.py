@@ -258,12 +258,12 @@ def _live_groups(context: ViewContext, partition: PartitionView, requested_time:
 def _slices_before(group: FileGroup, requested_time: str) -> list[FileSlice]:
     """The newest slice; also the one below it if a pending compaction opened the newest without a base file."""
     found = []
-    for each in group.slices:
+    for file_slice in group.slices:
         # Slices of later writes; a restore deletes them.
-        if each.base_instant_time > requested_time:
+        if file_slice.base_instant_time > requested_time:
             continue
-        found.append(each)
-        if each.base_file is not None:
+        found.append(file_slice)
+        if file_slice.base_file is not None:
             break
     return found
 

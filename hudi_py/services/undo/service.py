@@ -186,7 +186,7 @@ class UndoService:
     def _check_orphans(self, timeline: Timeline, manifest: Manifest, files: Mapping[str, Mapping[str, int]]) -> None:
         """Archival may have passed the time of a failed write since, and readers take what is older for committed."""
         facts = load_facts(timeline, self.contents)
-        completed = {each.requested_time for each in timeline.writes.completed()}
+        completed = {instant.requested_time for instant in timeline.writes.completed()}
         for path, names in files.items():
             there = self._sizes_there(path)
             self._check_places(manifest, path, names, there)
@@ -210,7 +210,7 @@ class UndoService:
             raise RefusedError(self._no(manifest, "it is not on the timeline"))
         if not clean.is_completed:
             raise RefusedError(self._no(manifest, "it is not completed; hudi-py recover finishes it"))
-        later = [each for each in timeline if each.requested_time > manifest.name]
+        later = [instant for instant in timeline if instant.requested_time > manifest.name]
         for each in later:
             if each.action is Action.RESTORE:
                 raise RefusedError(self._no(manifest, f"{each} came after it"))

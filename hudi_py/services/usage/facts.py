@@ -137,13 +137,13 @@ def sum_up(uses: Iterable[FileUse], small_bytes: int) -> Usage:
     by_partition: dict[tuple[str | None, Holder], list[int]] = {}
     by_commit: dict[tuple[str | None, Holder], list[int]] = {}
     small: dict[str, list[int]] = {}
-    for each in uses:
-        size = each.size_bytes
-        _add(by_reason, (each.holder, each.rule), size)
-        _add(by_partition, (each.partition_path, each.holder), size)
-        _add(by_commit, (each.commit, each.holder), size)
-        if each.is_base_file and each.holder is Holder.LIVE and size < small_bytes and each.partition_path is not None:
-            _add(small, each.partition_path, size)
+    for use in uses:
+        size = use.size_bytes
+        _add(by_reason, (use.holder, use.rule), size)
+        _add(by_partition, (use.partition_path, use.holder), size)
+        _add(by_commit, (use.commit, use.holder), size)
+        if use.is_base_file and use.holder is Holder.LIVE and size < small_bytes and use.partition_path is not None:
+            _add(small, use.partition_path, size)
     # In the order in which they are declared: rows first, then what could be saved, then what is not rows.
     order = list(Holder)
     reasons = sorted(by_reason, key=lambda key: (order.index(key[0]), key[1]))
@@ -188,8 +188,8 @@ def holders_of(verdicts: Sequence[Verdict], is_replaced: Callable[[str], bool], 
     """
     found = []
     group, is_live = None, False
-    for each in verdicts:
-        file_slice = each.file_slice
+    for verdict in verdicts:
+        file_slice = verdict.file_slice
         if file_slice.file_id != group:
             group = file_slice.file_id
             is_live = not is_replaced(group)
@@ -198,7 +198,7 @@ def holders_of(verdicts: Sequence[Verdict], is_replaced: Callable[[str], bool], 
             found.append(Holder.LIVE)
             is_live = file_slice.base_file is None
         else:
-            found.append(_holder(each, is_examined=is_examined))
+            found.append(_holder(verdict, is_examined=is_examined))
     return found
 
 

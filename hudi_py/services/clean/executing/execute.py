@@ -237,10 +237,10 @@ def _back_to_leases(recheck: Recheck, plan: CleanerPlan, fates: Iterable[Fate]) 
         return plan
     known = holes_of(plan)
     window = known.window or earliest.requested_time  # of a consumer, only the moment of its progress is promised
-    times = {*known.snapshots, *(each.instant for each in leases if each.instant < window)}
+    times = {*known.snapshots, *(lease.instant for lease in leases if lease.instant < window)}
     extra = Holes(window, tuple(sorted(times))).as_extra_metadata()
     commits = () if recheck.timeline is None else recheck.timeline.commits.completed()
-    start = max((each.requested_time for each in commits if each.requested_time <= floor), default=floor)
+    start = max((commit.requested_time for commit in commits if commit.requested_time <= floor), default=floor)
     return attrs.evolve(
         plan,
         earliest_instant_to_retain=attrs.evolve(earliest, requested_time=start),

@@ -73,14 +73,16 @@ def stands_as_planned(timeline: Timeline, contents: Contents, plan: CleanerPlan)
         return None
     if timeline.committed.find(last) is None:
         return None if timeline.committed.is_before_start(last) else False
-    if any(each.requested_time > last for each in timeline.of([Action.RESTORE])):
+    if any(instant.requested_time > last for instant in timeline.of([Action.RESTORE])):
         return None  # a restore undoes many commits, in an order of its own
     rollbacks = [each for each in timeline.of([Action.ROLLBACK]) if each.requested_time > last]
     try:
         undone = [
             time
-            for each in rollbacks
-            for time in (contents.rollback(each).commits_rollback if each.is_completed else _targets(contents, each))
+            for rollback in rollbacks
+            for time in (
+                contents.rollback(rollback).commits_rollback if rollback.is_completed else _targets(contents, rollback)
+            )
         ]
     except (CorruptMetadata, NotFound):  # then the files decide, which costs listings and nothing else
         return None
@@ -138,7 +140,7 @@ class Recheck:
         now = self.contents.store.load()
         decides = now.of(_JUDGED_BY)
         is_new = self.timeline is None or is_outdated(self.timeline, decides)
-        if is_new or not {each.id for each in leases} <= {each.id for each in self.leases}:
+        if is_new or not {lease.id for lease in leases} <= {each.id for each in self.leases}:
             refuse_under_undoing(self.contents, now)
             self._judge(now, leases)
         if is_new:

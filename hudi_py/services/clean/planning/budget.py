@@ -88,11 +88,11 @@ def cut_to_budget(
     """
     looked: list[PartitionJudgement] = []
     released: dict[int, str] = {}
-    for each in judgements:
-        slim = each if with_kept else _condemned(each)
+    for judgement in judgements:
+        slim = judgement if with_kept else _condemned(judgement)
         looked.append(slim)
         # By identity: verdicts are tuples, and comparing two compares whole slices.
-        released.update((id(v), t) for v, t in _released(each, replaced))
+        released.update((id(v), t) for v, t in _released(judgement, replaced))
     judged = tuple(looked)
     everything = [v for each in judged for v in each.verdicts if not v.keep]
     # The usual case: then the plan is the same as without a budget.

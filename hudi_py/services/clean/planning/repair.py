@@ -33,7 +33,7 @@ def repair_cleans(store: TimelineStore) -> Timeline:
     removed = False
     for instant in timeline.pending(Action.CLEAN):
         files = [Instant(instant.requested_time, Action.CLEAN, state) for state in (State.INFLIGHT, State.REQUESTED)]
-        sizes = [store.storage.size(store.path(each)) for each in files]
+        sizes = [store.storage.size(store.path(file)) for file in files]
         # One of the two has content, and with it perhaps the plan.
         if any(sizes):
             continue

@@ -108,7 +108,7 @@ class Situation:
     @property
     def _oldest_kept(self) -> str | None:
         """The oldest snapshot of the ladder and of leases; when it goes, the next clean looks at all changes since."""
-        times = [each.time for each in self._snapshots[:1]]
+        times = [snapshot.time for snapshot in self._snapshots[:1]]
         for lease in self._leases:
             # Not the pending write itself: the recorded instant is a completed one for Apache Hudi.
             commits = (i.requested_time for i in self.timeline.commits.completed() if i.requested_time <= lease.floor)
@@ -120,7 +120,7 @@ class Situation:
         """What a plan records about keeps of hudi_py: the next clean, savepoints and readers need it."""
         # With versions there is no window: every time before the newest snapshot that is not on the ladder is a hole.
         window = self.last_completed_commit if self.earliest is None else self.earliest.requested_time
-        kept = {*(each.time for each in self._snapshots), *(self._last_read(each) for each in self._leases)}
+        kept = {*(snapshot.time for snapshot in self._snapshots), *(self._last_read(lease) for lease in self._leases)}
         # Since a consumer's progress everything is whole; before it, what was pending then may be missing.
         starts = (e.instant if e.pending else self._last_read(e) for e in self._leases if e.is_consumer)
         window = min((window, *starts))
@@ -248,4 +248,8 @@ def is_outdated(seen: Timeline, now: Timeline) -> bool:
 
 
 def _others(timeline: Timeline) -> set[tuple[str, Action, State]]:
-    return {(each.requested_time, each.action, each.state) for each in timeline if each.action not in _COMMITS}
+    return {
+        (instant.requested_time, instant.action, instant.state)
+        for instant in timeline
+        if instant.action not in _COMMITS
+    }

@@ -185,8 +185,8 @@ class Keeps:
         """Why snapshots are kept that see a slice which begins at one time and is superseded at the other, if ever."""
         low = bisect_left(self.snapshots, begins, key=_time_of)
         high = len(self.snapshots) if ends is None else bisect_left(self.snapshots, ends, key=_time_of)
-        rungs = tuple(dict.fromkeys(each.reason for each in self.snapshots[low:high]))
-        return (*rungs, Reason.LEASE) if any(each.needs(begins, ends) for each in self.leases) else rungs
+        rungs = tuple(dict.fromkeys(snapshot.reason for snapshot in self.snapshots[low:high]))
+        return (*rungs, Reason.LEASE) if any(lease.needs(begins, ends) for lease in self.leases) else rungs
 
 
 class Condemned(NamedTuple):

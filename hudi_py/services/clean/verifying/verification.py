@@ -98,7 +98,7 @@ def _more(config: CleanConfig, seen: Situation, zone: tzinfo) -> More:
         daily=config.keep_daily,
         weekly=config.keep_weekly,
         monthly=config.keep_monthly,
-        read=tuple((each.instant, frozenset(each.pending)) for each in seen.leases if not each.is_consumer),
+        read=tuple((lease.instant, frozenset(lease.pending)) for lease in seen.leases if not lease.is_consumer),
         since=tuple((each.instant, frozenset(each.pending)) for each in seen.leases if each.is_consumer),
     )
 
