@@ -10,7 +10,8 @@ import click
 
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
 from hudi_py.model.words import counted
 

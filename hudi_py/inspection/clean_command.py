@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -12,10 +12,12 @@ from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.inspection import render
 from hudi_py.inspection.clean_options import clean_options, examine_everything, full_option
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
+from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.lease_command import force_option, forced
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.progress_bar import clean_bar
 from hudi_py.inspection.say import say
+from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
     from hudi_py.config.clean import CleanConfig
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.service import CleanService
     from hudi_py.table import Table
 
+MORE_TO_DO: Final = 7
+"""Exit code, on request, of a clean that one of its limits ended early."""
 _FAILED_SHOWN_MAX = 20
 _FILES_SHOWN_MAX = 500
 _PARTITION_FILES_SHOWN_MAX = 50
@@ -44,6 +48,7 @@ _SWITCHED_OFF = f"{keys.TABLE_SERVICES_ENABLED.name}=false switches cleaning off
 @click.option("--quarantine", is_flag=True, help="Move the files aside, so that hudi-py undo can put them back.")
 @click.option("--dry-run", is_flag=True, help="Show the plan; write and delete nothing.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; delete nothing yet.")
+@click.option("--exit-code", is_flag=True, help="Exit with 7 if a limit of this run left files for the next clean.")
 @engine_options("Delete on threads (local), on Spark executors, or on Spark only if there are many files (auto).")
 @command
 def clean(
@@ -57,6 +62,7 @@ def clean(
     quarantine: bool,
     dry_run: bool,
     schedule_only: bool,
+    exit_code: bool,
     engine: str,
     master: str | None,
 ) -> None:
@@ -99,6 +105,8 @@ def clean(
         _scheduled(common, opened, scheduled)
     else:
         _done(common, opened, results, service, expired)
+        if exit_code and any(result.has_more_to_do for result in results):
+            click.get_current_context().exit(MORE_TO_DO)
 
 
 def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPlan) -> None:
@@ -242,7 +250,8 @@ def _done(
         if not result.is_finished:
             word = "is not finished: the time limit was reached, the next clean continues it"
         missing = f", {len(result.missing_files)} had been deleted before" if result.missing_files else ""
-        say(f"clean {result.instant} {word}: {result.deleted_count} files deleted{missing}")
+        freed = "" if result.bytes_freed is None else f", {render.human_bytes(result.bytes_freed)} freed"
+        say(f"clean {result.instant} {word}: {counted(result.deleted_count, 'file')} deleted{freed}{missing}")
         if result.spared_files:
             say(f"spared     {len(result.spared_files)} planned files were kept; the first: {result.why_spared}")
         for path in result.failed_files[:_FAILED_SHOWN_MAX]:

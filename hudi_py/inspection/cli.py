@@ -9,7 +9,9 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, Program, action_named, command, print_json
+from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.options import Common, action_named, command
+from hudi_py.inspection.program import Program
 from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:
@@ -42,7 +44,8 @@ def main() -> None:
     and why. An unknown setting is an error, unless --allow-unknown-conf is given.
 
     Exit codes: 0 done; 1 failed; 2 wrong usage or settings; 3 problems were found; 4 another process interferes, try
-    again; 5 no table, or an unsupported one; 6 some of many tables failed; 130 Ctrl-C. See docs/exit-codes.md.
+    again; 5 no table, or an unsupported one; 6 some of many tables failed; 7 more to clean, with --exit-code;
+    124 stopped by --timeout; 130 Ctrl-C. See docs/exit-codes.md.
     """
 
 

@@ -8,7 +8,8 @@ import click
 
 from hudi_py.inspection import render
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
-from hudi_py.inspection.options import Common, at_most_one, command, print_json
+from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.options import Common, at_most_one, command
 from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import click
 
 from hudi_py.inspection import render
 from hudi_py.inspection.clean_options import examine_everything, full_option, retention_options
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
+from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.over_tables import PARALLEL_DEFAULT
 from hudi_py.inspection.say import say
 from hudi_py.inspection.table_lists import tables_of

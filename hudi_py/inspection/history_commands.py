@@ -9,8 +9,9 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
+from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.lease_command import force_option, forced
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:

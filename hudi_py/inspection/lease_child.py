@@ -55,7 +55,13 @@ def run_child(words: Sequence[str], environment: Mapping[str, str], *, quiet: bo
         started.append(child)
         for number in early:
             child.send_signal(number)
-        code = child.wait()
+        try:
+            code = child.wait()
+        except KeyboardInterrupt:
+            # The time limit of this process, of which the child knows nothing; Ctrl-C does not come here.
+            child.terminate()
+            child.wait()
+            raise
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import codecs
 import functools
-import io
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import click
 
 from hudi_py.errors import ConfigError, CorruptMetadata, HudiError
-from hudi_py.inspection.json_stream import json_chunks
-from hudi_py.inspection.over_tables import asks_for_many, run_over_tables
-from hudi_py.inspection.say import say, show_traceback, visible_json
-from hudi_py.runtime.clock import MONOTONIC
+from hudi_py.inspection.failure import fail, fail_unexpectedly, wrap_json
+from hudi_py.inspection.say import say
+from hudi_py.inspection.still_running import still_running
+from hudi_py.inspection.time_limit import time_limit
 
 if TYPE_CHECKING:
     from hudi_py.model.instant import Action
     from hudi_py.table import Table
 
 
-INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C: 128 and the number of the signal, as shells report it."""
 _LEVELS: Final = ("warning", "info", "debug")
-_BEGUN: Final = "hudi_py.json.begun"
-"""Key in the context of a command: printing of its JSON document has begun."""
 
 
 @attrs.frozen
@@ -109,19 +102,15 @@ def at_most_one(given: Mapping[str, object]) -> None:
         raise ConfigError(f"{' and '.join(names)} exclude each other; give one of them")
 
 
-def print_json(document: Any) -> None:
-    """Print a JSON document to standard output."""
-    context = click.get_current_context(silent=True)
-    if context is not None:  # before the first byte: an error in the middle must not append a second document
-        context.meta[_BEGUN] = True
-    sys.stdout.writelines(map(visible_json, json_chunks(document)))
-    sys.stdout.write("\n")
-
-
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Add the shared options to a command, and report errors in one or two lines and an exit code."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+    @click.option(
+        "--json-envelope",
+        is_flag=True,
+        help='As --json, wrapped with the version of its form: {"schema_version", "command", "result"}.',
+    )
     @click.option(
         "--storage-option",
         "storage_option",
@@ -146,11 +135,20 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         help="Lowest level of log events shown on stderr (or HUDI_PY_LOG_LEVEL).",
     )
     @click.option(
-        "--log-json", is_flag=True, envvar="HUDI_PY_LOG_JSON", help="Log as JSON lines (or HUDI_PY_LOG_JSON=1)."
+        "--log-format",
+        type=click.Choice(("text", "json")),
+        default="text",
+        envvar="HUDI_PY_LOG_FORMAT",
+        help="Form of log events: text, or one JSON object per line (or HUDI_PY_LOG_FORMAT).",
+    )
+    @click.option("--log-json", is_flag=True, envvar="HUDI_PY_LOG_JSON", hidden=True)  # its name in earlier versions
+    @click.option(
+        "--timeout", metavar="SPAN", help="Stop after SPAN (30s, 15m, 2h) as Ctrl-C does, with exit code 124."
     )
     @functools.wraps(function)
     def wrapper(
         as_json: bool,
+        json_envelope: bool,
         storage_option: tuple[str, ...],
         conf: tuple[str, ...],
         conf_file: str | None,
@@ -160,9 +158,15 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         verbose: int,
         quiet: bool,
         log_level: str,
+        log_format: str,
         log_json: bool,
+        timeout: str | None,
         **arguments: Any,
     ) -> None:
+        name = click.get_current_context().command_path.partition(" ")[2]
+        as_json = as_json or json_envelope
+        if json_envelope:
+            wrap_json(name)
         try:
             settings = _settings(conf_file, pairs("--conf", conf))
             if allow_unknown_conf:
@@ -173,7 +177,14 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
             level = _LEVELS[min(verbose, 2)] if verbose else ("error" if quiet else log_level)
             # Standard output is for the document alone, also with -v.
-            with logging_to_stderr(level, as_json=log_json):
+            name = click.get_current_context().command_path.partition(" ")[2]
+            is_json = log_json or log_format == "json"
+            # The limit is outermost: it also counts what the others take to begin and to end.
+            with (
+                time_limit(timeout),
+                logging_to_stderr(level, as_json=is_json),
+                still_running(name, is_wanted=not quiet),
+            ):
                 function(common, **arguments)
             # Last, so that the warning stands below the output, where it is seen.
             _name_those_without_effect(pairs("--conf", conf))
@@ -231,108 +242,6 @@ def _name_those_without_effect(given: Iterable[str]) -> None:
     taken = _TAKEN.get(command, ())
     for name, reason in without_effect([each for each in given if each not in taken], use):
         say(f"hudi-py: {name} has no effect on {command}: {reason}", file=sys.stderr)
-
-
-def _replace_closed_streams() -> None:
-    """Replace streams that were closed before the start (``>&-``), for which Python has None, by the null device."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for as long as the process lives
-
-
-def _escape_what_the_output_cannot_show() -> None:
-    """
-    Print characters that the output's encoding does not have as JSON escapes.
-
-    Partition values may contain any character, and not every terminal uses UTF-8. JSON documents stay valid this way.
-    """
-    codecs.register_error("hudi_py.escapes", _escaped)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="hudi_py.escapes")
-
-
-def _escaped(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
-
-
-class Program(click.Group):
-    """A group of commands that reports wrong usage in one line, like other errors."""
-
-    def main(self, *arguments: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        """Run the command named in the arguments and exit with its exit code (in standalone mode)."""
-        # Not in standalone mode: click would print errors in its own form, and exit with its own codes.
-        run: Callable[..., Any] = super().main
-        _replace_closed_streams()
-        _escape_what_the_output_cannot_show()
-        if not standalone_mode:
-            return run(*arguments, standalone_mode=False, **extra)
-        sys.excepthook = show_traceback
-        given = _given(arguments, extra)
-        code: Any
-        try:
-            # These two have an option of the same name, and list the tables themselves.
-            if asks_for_many(given) and given[0] not in ("fleet", "serve"):
-                code = run_over_tables(self, given, MONOTONIC)
-            else:
-                code = run(*arguments, standalone_mode=False, **extra)
-        except HudiError as error:
-            if "--debug" in given:
-                raise
-            fail(error, as_json="--json" in given)
-        except click.UsageError as error:
-            text = error.format_message()
-            if "\n" in text:  # no command was given: the text is the help
-                error.show()
-            else:
-                names = error.ctx.command_path.removeprefix(error.ctx.find_root().command_path) if error.ctx else ""
-                text, fix = text.removesuffix("."), f"see hudi-py{names} --help"
-                failure = Failure("UsageError", text, fix, error.exit_code)
-                _exit(f"{text}; {fix}", failure, as_json="--json" in given)
-            raise SystemExit(error.exit_code) from None
-        except (click.Abort, KeyboardInterrupt):
-            say("hudi-py: stopped; what was begun stays pending, and hudi-py recover TABLE shows it", file=sys.stderr)
-            raise SystemExit(INTERRUPTED) from None
-        raise SystemExit(code if isinstance(code, int) else 0)
-
-
-def _given(arguments: tuple[Any, ...], extra: dict[str, Any]) -> list[str]:
-    """Return the words of the command line; `click.Group.main` takes them as its first argument, if at all."""
-    given = arguments[0] if arguments else extra.get("args")
-    return list(sys.argv[1:] if given is None else given)
-
-
-def fail(error: HudiError, *, as_json: bool) -> NoReturn:
-    """Print the error and exit with its exit code."""
-    kind = type(error).__name__
-    _exit(f"{kind}: {error}", Failure(kind, str(error), error.fix, error.exit_code), as_json=as_json)
-
-
-def fail_unexpectedly(error: Exception, *, as_json: bool) -> NoReturn:
-    """Print an unexpected error in one line and exit with code 1."""
-    kind = type(error).__name__
-    text = f"unexpected {kind}: {' '.join(str(error).split())}"
-    fix = "--debug shows where"
-    _exit(f"{text}; {fix}", Failure(kind, text, fix, 1), as_json=as_json)
-
-
-@attrs.frozen
-class Failure:
-    """An error as ``--json`` prints it."""
-
-    kind: str
-    message: str
-    fix: str
-    exit_code: int
-
-
-def _exit(line: str, failure: Failure, *, as_json: bool) -> NoReturn:
-    say(f"hudi-py: {line}", file=sys.stderr)
-    context = click.get_current_context(silent=True)
-    if as_json and not (context is not None and context.meta.get(_BEGUN)):  # stdout holds one document, never two
-        print_json({"error": attrs.asdict(failure)})
-    raise SystemExit(failure.exit_code)
 
 
 def _forget_output() -> None:

@@ -9,7 +9,8 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
 from hudi_py.model.instant_time import iso_utc
 from hudi_py.model.words import counted, human_bytes

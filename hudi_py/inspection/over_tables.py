@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import click
 
 from hudi_py.errors import ConfigError
+from hudi_py.inspection.failure import SCHEMA_VERSION, WRAPPED
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
 from hudi_py.inspection.say import say, visible_json
 from hudi_py.inspection.table_lists import tables_of
@@ -91,6 +92,11 @@ def run_over_tables(
         takers = "one table" if command is not None else "no --tables"
         raise click.UsageError(f"{' '.join(names) or 'hudi-py'} takes {takers}; leave --tables out")
     given, rest = _split(rest)
+    head: dict[str, Any] = {}
+    if WRAPPED in rest:
+        # The line of a table is the wrapping; its document needs none.
+        head = {"schema_version": SCHEMA_VERSION, "command": " ".join(names)}
+        rest = ["--json" if word == WRAPPED else word for word in rest]
     # Before the first table: a misspelled option would otherwise fail once for each of them.
     checked = _checked(command, names, rest)
     storage_options = _storage_options(checked)
@@ -103,7 +109,7 @@ def run_over_tables(
         journal=given.get("resume"),
         is_over=lambda: deadline is not None and seconds() > deadline,
     )
-    outcomes = [_printed(each, as_json="--json" in rest) for each in plan.run()]
+    outcomes = [_printed(each, head, as_json="--json" in rest) for each in plan.run()]
     failed = sum(outcome.has_failed for outcome in outcomes)
     skipped = len(plan.tables) - len(outcomes)
     words = [counted(len(outcomes), "table"), f"{failed} failed"]
@@ -178,10 +184,10 @@ def _span(text: str) -> float:
     return span.total_seconds()
 
 
-def _printed(outcome: Outcome, *, as_json: bool) -> Outcome:
+def _printed(outcome: Outcome, head: Mapping[str, Any], *, as_json: bool) -> Outcome:
     """Print the line of a table as soon as it is done."""
     if as_json:
-        sys.stdout.write(visible_json(json.dumps(outcome.entry, ensure_ascii=False)) + "\n")
+        sys.stdout.write(visible_json(json.dumps({**head, **outcome.entry}, ensure_ascii=False)) + "\n")
         sys.stdout.flush()
     else:
         word = "failed" if outcome.has_failed else ("found" if outcome.exit_code else "ok")

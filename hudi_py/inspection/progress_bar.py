@@ -1,14 +1,13 @@
-"""A progress bar on standard error, if that is a terminal. Elsewhere log events report progress."""
+"""A progress bar on standard error, if that is a terminal. Elsewhere the line a minute tells the progress."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hudi_py.inspection.render import human_bytes
+from hudi_py.inspection.still_running import can_redraw, doing
 
 if TYPE_CHECKING:
     from hudi_py.services.clean.executing.watch import CleanProgress, OnProgress
@@ -17,16 +16,11 @@ if TYPE_CHECKING:
 _NAMES = {"plan": "planning", "delete": "deleting"}
 
 
-def wants_bar() -> bool:
-    """Return whether standard error is a terminal that can redraw a line."""
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-
-
 @contextmanager
-def clean_bar() -> Iterator[OnProgress | None]:
-    """Show a progress bar and yield the function to call with a clean's progress; yield None without a terminal."""
-    if not wants_bar():
-        yield None
+def clean_bar() -> Iterator[OnProgress]:
+    """Show a progress bar and yield the function to call with a clean's progress."""
+    if not can_redraw():
+        yield lambda progress: doing(f"{_NAMES[progress.phase]}  {figures(progress)}")
         return
     # Imported here: most runs show no bar, and rich takes longer to load than they run.
     from rich.console import Console

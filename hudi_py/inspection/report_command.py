@@ -9,7 +9,8 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection.clean_options import retention_options
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.output_file import check_outside, whole_file
 from hudi_py.inspection.page_data import page_document
 from hudi_py.inspection.page_file import page_html

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hudi_py.inspection import render
-from hudi_py.inspection.options import Common, print_json
+from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.options import Common
 from hudi_py.inspection.report import rewrite_report
 from hudi_py.inspection.say import say
 

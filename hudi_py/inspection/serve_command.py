@@ -11,7 +11,8 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection.clean_options import retention_options
-from hudi_py.inspection.options import Common, command, print_json
+from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
 from hudi_py.inspection.table_lists import tables_of
 from hudi_py.model.words import counted

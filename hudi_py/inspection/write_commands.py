@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hudi_py.errors import RefusedError, ServiceFailed
-from hudi_py.inspection.options import Common, command, pairs, print_json
+from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.options import Common, command, pairs
 from hudi_py.inspection.say import say
 
 if TYPE_CHECKING:

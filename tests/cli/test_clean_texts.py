@@ -2,6 +2,8 @@
 
 import pytest
 
+from hudi_py.model.words import human_bytes
+
 OFF = ("--conf", "hoodie.table.services.enabled=false")
 RARE = ("--conf", "hoodie.clean.trigger.max.commits=100")
 
@@ -78,3 +80,25 @@ def test_an_empty_name_of_a_savepoint_is_refused(run, table):
     assert refused.code == 2
     assert "--name is empty" in refused.err
     assert run("savepoint", "list", path, "--json").json == []
+
+
+def test_a_clean_says_what_it_freed_and_whether_there_is_more_to_do(run, table, tmp_path):
+    """The bytes are those that the folder lost; a limit is told in text, document and, on request, exit code."""
+    path = table("cow_nomdt-1.1.1")
+
+    def data_bytes():
+        return sum(each.stat().st_size for each in path.rglob("*.parquet") if ".hoodie" not in each.parts)
+
+    asked = ("clean", path, "--commits-retained", 1)
+    before = data_bytes()
+    limited = run(*asked, "--max-files", 1, "--exit-code", "--json")
+    [clean] = limited.json["cleans"]
+    assert limited.code == 7
+    assert clean["more_to_do"]
+    assert clean["bytes_freed"] == before - data_bytes() > 0
+    before = data_bytes()
+    rest = run(*asked, "--full", "--exit-code", "--conf", "hoodie.clean.trigger.max.commits=1")
+    assert rest.code == 0
+    freed = before - data_bytes()
+    assert freed > 0
+    assert f", {human_bytes(freed)} freed" in rest.out

@@ -1,9 +1,11 @@
 """Errors of commands with ``--json``: one document on standard output, whatever went wrong."""
 
+import json
+
 import pytest
 
 from hudi_py import errors
-from hudi_py.inspection.options import print_json
+from hudi_py.inspection.failure import print_json
 
 WRONG = {
     "not a table": ["timeline", "{empty}"],
@@ -65,3 +67,35 @@ def test_each_class_of_errors_says_what_to_do():
         assert kind("it failed").fix == kind.advice
         assert kind("it failed; try again later").fix == "try again later"
         assert "advice" in vars(kind) or kind.__base__ is errors.StorageError
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrapped_error_stands_beside_the_version(run, places, name):
+    """Same error, same exit code; only wrong usage, which ends before there is a command, is not wrapped."""
+    arguments = [each.format(**places) for each in WRONG[name]]
+    plain, wrapped = run(*arguments, "--json"), run(*arguments, "--json-envelope")
+    assert wrapped.code == plain.code
+    assert wrapped.json["error"] == plain.json["error"]
+    if plain.json["error"]["kind"] != "UsageError":
+        assert {**wrapped.json, **plain.json} == {"schema_version": 1, "command": arguments[0], **plain.json}
+
+
+@pytest.mark.parametrize("arguments", [("timeline",), ("files",), ("check",), ("savepoint", "list"), ("clean",)])
+def test_a_wrapped_document_is_the_plain_one(run, table, arguments):
+    """Whether it is an object, a list or a stream; the command has its whole name."""
+    path = table("cow_cleaned-1.1.1")
+    plain = run(*arguments, path, "--json").json
+    wrapped = run(*arguments, path, "--json-envelope").json
+    assert wrapped == {"schema_version": 1, "command": " ".join(arguments), "result": plain}
+
+
+def test_lines_of_many_tables_have_the_version(run, table, tmp_path):
+    """Each line once, and the document in it is the plain one."""
+    path = table("cow_cleaned-1.1.1")
+    (tmp_path / "tables").write_text(f"{path}\n{tmp_path}/none\n")
+    asked = ("timeline", "--tables", tmp_path / "tables", "--parallel", 1)
+    plain, wrapped = (run(*asked, option).out.splitlines() for option in ("--json", "--json-envelope"))
+    assert [{"schema_version": 1, "command": "timeline", **json.loads(line)} for line in plain] == [
+        json.loads(line) for line in wrapped
+    ]
+    assert len(wrapped) == 2

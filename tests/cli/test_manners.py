@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -65,7 +67,7 @@ def test_exit_codes_are_on_one_page():
     }
     shown.add(130)
     assert raised <= listed
-    assert shown == listed == {0, 1, 2, 3, 4, 5, 6, 130}
+    assert shown == listed == {0, 1, 2, 3, 4, 5, 6, 7, 124, 130}
 
 
 @pytest.mark.parametrize(
@@ -135,3 +137,52 @@ def test_ctrl_c_exits_with_130_and_says_what_to_do():
     assert done.returncode == 130
     assert "hudi-py recover" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_time_limit_ends_a_command_as_ctrl_c_does(monkeypatch):
+    """The command gets an interruption, which puts things right, and the exit code tells the two apart."""
+    from hudi_py.inspection import options
+
+    seen, limits = [], []
+    monkeypatch.setattr(signal, "setitimer", lambda _, seconds: limits.append(seconds))
+
+    def waits(_common, _table):
+        try:
+            # what the timer does when the time is over
+            signal.raise_signal(signal.SIGALRM)
+        except KeyboardInterrupt as stop:
+            seen.append(stop)
+            raise
+
+    monkeypatch.setattr(options.Common, "open", waits)
+    done = CliRunner().invoke(main, ["clean", "t", "--timeout", "1s", "--json"])
+    assert done.exit_code == 124, done.output
+    assert len(seen) == 1
+    error = json.loads(done.stdout)["error"]
+    assert (error["kind"], error["exit_code"]) == ("TimedOut", 124)
+    assert "hudi-py recover" in done.stderr
+    assert limits == [1, 0], "the timer is switched off at the end"
+
+
+@pytest.mark.parametrize("text", ["soon", "0s", "-1m"])
+def test_a_wrong_time_limit_is_refused(text, tmp_path):
+    """Before anything is opened."""
+    done = CliRunner().invoke(main, ["clean", str(tmp_path), f"--timeout={text}"])
+    assert done.exit_code == 2
+    assert "--timeout" in done.stderr
+
+
+def test_a_long_command_without_a_terminal_prints_a_line_a_period(capsys):
+    """With what it is doing; nothing any more after its end."""
+    from hudi_py.inspection.still_running import Beat
+
+    beat = Beat("clean", period=0.001)
+    beat.doing = "deleting  1/2 files"
+    beat.start()
+    printed = ""
+    while printed.count("\n") < 2:
+        printed += capsys.readouterr().err
+    beat.stop()
+    capsys.readouterr()
+    assert printed.splitlines()[0] == "hudi-py clean: running for 0 min, deleting  1/2 files"
+    assert capsys.readouterr().err == ""

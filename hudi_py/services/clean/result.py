@@ -33,6 +33,8 @@ class CleanResult(Shown):
         why_spared: The first of `spared_files` and what needs it; without any, which commit was undone; ``""`` if the
             plan was valid.
         is_partial: Whether a limit cut the plan short; the next clean plans the rest.
+        bytes_freed: Bytes of the deleted files; None if unknown: the plan was stored by an earlier run, or there was no
+            progress callback, without which no sizes are read.
         expired_savepoints: Times of the expired savepoints that the run deleted before the clean; only in the first
             result of a run.
     """
@@ -47,6 +49,7 @@ class CleanResult(Shown):
     withdrawn: bool = False
     why_spared: str = ""
     is_partial: bool = False
+    bytes_freed: int | None = None
     expired_savepoints: tuple[str, ...] = ()
     _deleted: Names = attrs.field(factory=dict)
     _spared: Mapping[str, Collection[str]] = attrs.field(factory=dict)
@@ -60,6 +63,11 @@ class CleanResult(Shown):
 
     def _listed(self) -> Iterable[tuple[str]]:
         return ((join_path(path, name),) for path, names in self._deleted.items() for name in names)
+
+    @property
+    def has_more_to_do(self) -> bool:
+        """Whether a limit of the run left planned or unplanned files for the next clean."""
+        return self.is_partial or not (self.is_finished or self.withdrawn)
 
     @property
     def spared_files(self) -> tuple[str, ...]:

@@ -10,8 +10,10 @@ from click.testing import CliRunner
 
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.inspection import progress_bar
+from hudi_py.inspection import still_running as still_running_module
 from hudi_py.inspection.cli import main
 from hudi_py.inspection.progress_bar import clean_bar, figures
+from hudi_py.inspection.still_running import still_running
 from hudi_py.services.clean.executing import watch
 from hudi_py.services.clean.executing.watch import CleanProgress, Reporter
 from hudi_py.storage.local import LocalStorage
@@ -171,11 +173,15 @@ def test_the_bar_stands_on_standard_error_with_counts_bytes_and_rate(monkeypatch
 
 @pytest.mark.parametrize("term", ["dumb", None])
 def test_no_bar_without_a_terminal(term, monkeypatch):
-    """Neither in a pipe nor on a terminal that cannot redraw a line."""
-    monkeypatch.setattr(sys, "stderr", Terminal() if term else io.StringIO())
+    """Neither in a pipe nor on a terminal that cannot redraw a line: there the line a minute has the figures."""
+    monkeypatch.setattr(sys, "stderr", output := Terminal() if term else io.StringIO())
     monkeypatch.setenv("TERM", term or "xterm")
-    with clean_bar() as on_progress:
-        assert on_progress is None
+    with still_running("clean", is_wanted=True), clean_bar() as on_progress:
+        on_progress(CleanProgress(phase="delete", done=1, total=4))
+        [beat] = still_running_module._current
+        assert beat.doing == "deleting  1/4 files"
+    assert output.getvalue() == ""
+    assert not still_running_module._current
 
 
 def test_figures_tell_what_is_known():
@@ -190,7 +196,7 @@ def test_figures_tell_what_is_known():
 def test_json_stays_one_document_under_a_bar(tmp_path, monkeypatch):
     """With --json standard output holds the document only, bar or not."""
     path = unpack("cow_many-1.1.1", tmp_path)
-    monkeypatch.setattr(progress_bar, "wants_bar", lambda: True)
+    monkeypatch.setattr(progress_bar, "can_redraw", lambda: True)
     result = CliRunner().invoke(main, ["clean", str(path), "--commits-retained", "1", "--json"])
     assert result.exit_code == 0
     assert set(json.loads(result.stdout)) == {"cleans"}

@@ -126,6 +126,7 @@ def execute_clean(
         is_partial=is_partial(recheck.plan),
         deleted=together(outcome.deleted, gone),
         spared=recheck.spared,
+        bytes_freed=reporter.freed(instant.requested_time, outcome.deleted),
     )
     if not outcome.left:
         result = _finish(contents, metadata_table, begun, result, outcome, names, known)

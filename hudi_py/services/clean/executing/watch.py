@@ -18,6 +18,7 @@ from hudi_py.engine.base import Engine, R, T
 from hudi_py.runtime.clock import MONOTONIC, Seconds
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.executing.tasks import DeleteTask
+from hudi_py.services.clean.planning.stored_plan import Names
 from hudi_py.services.clean.retention.policy import PartitionJudgement
 from hudi_py.storage.base import Deletion, Storage, StorageFailure
 from hudi_py.storage.wrappers import DelegatingStorage
@@ -118,6 +119,25 @@ class Reporter:
     def sizes(self, instant: str, sizes: Mapping[str, tuple[int, int]]) -> None:
         """Set the number and bytes of the files that a clean deletes in each partition; each counts as the mean."""
         self._sized, self._sizes = instant, sizes
+
+    def freed(self, instant: str, deleted: Names) -> int | None:
+        """
+        Bytes of the deleted files, by the mean size in each partition: exact where all planned files were deleted.
+
+        Args:
+            instant: The clean.
+            deleted: Names of its deleted files by partition path.
+
+        Returns:
+            None if this run did not plan the clean, or did not read sizes.
+        """
+        if not self._sizes or instant != self._sized:
+            return None
+        total = 0.0
+        for partition, names in deleted.items():
+            count, size = self._sizes.get(partition, (0, 0))
+            total += size * len(names) / count if count else 0
+        return round(total)
 
     def advance(self, done: int = 1, *, found: int = 0, failed: int = 0, paths: Iterable[str] = ()) -> None:
         """Add to what is done."""

@@ -1,0 +1,77 @@
+"""Prints JSON documents, and errors in one line or as a document of their own, with their exit codes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final, NoReturn
+
+import attrs
+import click
+
+from hudi_py.errors import HudiError
+from hudi_py.inspection.json_stream import json_chunks
+from hudi_py.inspection.say import say, visible_json
+
+_BEGUN: Final = "hudi_py.json.begun"
+"""Key in the context of a command: printing of its JSON document has begun."""
+_ENVELOPE: Final = "hudi_py.json.envelope"
+"""Key in the context of a command: its document is wrapped; the value is the command's name."""
+WRAPPED: Final = "--json-envelope"
+"""The option that asks for the wrapping."""
+SCHEMA_VERSION: Final = 1
+"""Of all JSON documents. It grows when a key goes or changes its meaning, not when one is added."""
+
+
+@attrs.frozen
+class Failure:
+    """An error as ``--json`` prints it."""
+
+    kind: str
+    message: str
+    fix: str
+    exit_code: int
+
+
+def print_json(document: Any) -> None:
+    """Print a JSON document to standard output."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        # Before the first byte: an error in the middle must not append a second document.
+        context.meta[_BEGUN] = True
+        if _ENVELOPE in context.meta:
+            inner = document if _is_error(document) else {"result": document}
+            document = {"schema_version": SCHEMA_VERSION, "command": context.meta[_ENVELOPE], **inner}
+    sys.stdout.writelines(map(visible_json, json_chunks(document)))
+    sys.stdout.write("\n")
+
+
+def wrap_json(command: str) -> None:
+    """Wrap the document of the current command: ``{"schema_version", "command", "result"}``, or with ``error``."""
+    click.get_current_context().meta[_ENVELOPE] = command
+
+
+def _is_error(document: Any) -> bool:
+    return isinstance(document, dict) and set(document) == {"error"}
+
+
+def fail(error: HudiError, *, as_json: bool) -> NoReturn:
+    """Print the error and exit with its exit code."""
+    kind = type(error).__name__
+    exit_with(f"{kind}: {error}", Failure(kind, str(error), error.fix, error.exit_code), as_json=as_json)
+
+
+def fail_unexpectedly(error: Exception, *, as_json: bool) -> NoReturn:
+    """Print an unexpected error in one line and exit with code 1."""
+    kind = type(error).__name__
+    text = f"unexpected {kind}: {' '.join(str(error).split())}"
+    fix = "--debug shows where"
+    exit_with(f"{text}; {fix}", Failure(kind, text, fix, 1), as_json=as_json)
+
+
+def exit_with(line: str, failure: Failure, *, as_json: bool) -> NoReturn:
+    """Print an error, on stdout too if that has no document yet and *as_json* asks for one, and exit."""
+    say(f"hudi-py: {line}", file=sys.stderr)
+    context = click.get_current_context(silent=True)
+    if as_json and not (context is not None and context.meta.get(_BEGUN)):  # stdout holds one document, never two
+        print_json({"error": attrs.asdict(failure)})
+    raise SystemExit(failure.exit_code)

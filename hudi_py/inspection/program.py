@@ -1,0 +1,109 @@
+"""The program as a whole: its streams, wrong usage, Ctrl-C, and the command lines over many tables."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn
+
+import click
+
+from hudi_py.errors import HudiError
+from hudi_py.inspection.failure import WRAPPED, Failure, exit_with, fail
+from hudi_py.inspection.over_tables import asks_for_many, run_over_tables
+from hudi_py.inspection.say import say, show_traceback
+from hudi_py.inspection.time_limit import EXIT_CODE as TIMED_OUT
+from hudi_py.inspection.time_limit import TimedOut
+from hudi_py.runtime.clock import MONOTONIC
+
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C: 128 and the number of the signal, as shells report it."""
+
+
+class Program(click.Group):
+    """A group of commands that reports wrong usage in one line, like other errors."""
+
+    def main(self, *arguments: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run the command named in the arguments and exit with its exit code (in standalone mode)."""
+        # Not in standalone mode: click would print errors in its own form, and exit with its own codes.
+        run: Callable[..., Any] = super().main
+        _replace_closed_streams()
+        _escape_what_the_output_cannot_show()
+        if not standalone_mode:
+            return run(*arguments, standalone_mode=False, **extra)
+        sys.excepthook = show_traceback
+        given = _given(arguments, extra)
+        code: Any
+        try:
+            # These two have an option of the same name, and list the tables themselves.
+            if asks_for_many(given) and given[0] not in ("fleet", "serve"):
+                code = run_over_tables(self, given, MONOTONIC)
+            else:
+                code = run(*arguments, standalone_mode=False, **extra)
+        except HudiError as error:
+            if "--debug" in given:
+                raise
+            fail(error, as_json=_wants_json(given))
+        except click.UsageError as error:
+            text = error.format_message()
+            if "\n" in text:  # no command was given: the text is the help
+                error.show()
+            else:
+                names = error.ctx.command_path.removeprefix(error.ctx.find_root().command_path) if error.ctx else ""
+                text, fix = text.removesuffix("."), f"see hudi-py{names} --help"
+                failure = Failure("UsageError", text, fix, error.exit_code)
+                exit_with(f"{text}; {fix}", failure, as_json=_wants_json(given))
+            raise SystemExit(error.exit_code) from None
+        except (click.Abort, KeyboardInterrupt) as stop:
+            _stopped(stop, as_json=_wants_json(given))
+        raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _wants_json(given: Sequence[str]) -> bool:
+    return "--json" in given or WRAPPED in given
+
+
+def _stopped(stop: BaseException, *, as_json: bool) -> NoReturn:
+    """Say that the command was stopped by Ctrl-C or by its time limit, and exit."""
+    # Click raises its own error, from that which it got.
+    limit = next((each for each in (stop, stop.__cause__) if isinstance(each, TimedOut)), None)
+    fix = "what was begun stays pending, and hudi-py recover TABLE shows it"
+    if limit is None:
+        say(f"hudi-py: stopped; {fix}", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    text = f"stopped after {limit} (--timeout)"
+    exit_with(f"{text}; {fix}", Failure("TimedOut", text, fix, TIMED_OUT), as_json=as_json)
+
+
+def _given(arguments: tuple[Any, ...], extra: dict[str, Any]) -> list[str]:
+    """Return the words of the command line; `click.Group.main` takes them as its first argument, if at all."""
+    given = arguments[0] if arguments else extra.get("args")
+    return list(sys.argv[1:] if given is None else given)
+
+
+def _replace_closed_streams() -> None:
+    """Replace streams that were closed before the start (``>&-``), for which Python has None, by the null device."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for as long as the process lives
+
+
+def _escape_what_the_output_cannot_show() -> None:
+    """
+    Print characters that the output's encoding does not have as JSON escapes.
+
+    Partition values may contain any character, and not every terminal uses UTF-8. JSON documents stay valid this way.
+    """
+    codecs.register_error("hudi_py.escapes", _escaped)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="hudi_py.escapes")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end

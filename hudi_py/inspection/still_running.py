@@ -1,0 +1,78 @@
+"""A line a minute on standard error, so that a log shows that a long command without a terminal still runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from hudi_py.inspection.say import say
+
+PERIOD_SECONDS: Final = 60.0
+
+
+class Beat:
+    """
+    Says what a command is doing whenever a period has passed.
+
+    Args:
+        command: Name of the command.
+        period: Seconds between two lines.
+    """
+
+    def __init__(self, command: str, period: float = PERIOD_SECONDS) -> None:
+        self._command, self._period = command, period
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._tell, name="still-running", daemon=True)
+        self.doing = ""
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait for a line that is being printed."""
+        self._over.set()
+        self._thread.join()
+
+    def _tell(self) -> None:
+        periods = 0
+        while not self._over.wait(self._period):
+            periods += 1
+            minutes = round(periods * self._period / 60)
+            said = self.doing
+            say(f"hudi-py {self._command}: running for {minutes} min" + (f", {said}" if said else ""), file=sys.stderr)
+
+
+_current: list[Beat] = []
+"""That of the command that runs in this process; at most one, in a list so that there may be none."""
+
+
+def can_redraw() -> bool:
+    """Return whether standard error is a terminal that can redraw a line."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+@contextmanager
+def still_running(command: str, *, is_wanted: bool) -> Iterator[None]:
+    """Print a line a minute while the body runs, unless standard error is a terminal, where a person sees it."""
+    if not is_wanted or can_redraw():
+        yield
+        return
+    beat = Beat(command)
+    _current.append(beat)
+    beat.start()
+    try:
+        yield
+    finally:
+        _current.remove(beat)
+        beat.stop()
+
+
+def doing(what: str) -> None:
+    """Have the next line say what the command is doing, for instance ``deleting  1,000/5,000 files``."""
+    for beat in _current:
+        beat.doing = what
