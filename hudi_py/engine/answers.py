@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from hudi_py.errors import ConfigError, HudiError
 
+# The lowest of zlib's nine levels: the driver packs all items alone, and paths shrink well with any.
 _FASTEST: Final = 1
 
 
@@ -46,6 +47,8 @@ class Answering:
             return True, self._function(pickle.loads(zlib.decompress(item)))  # noqa: S301 - our own bytes
         except HudiError as error:
             return False, error
+        # Raised while unpickling, when the executor lacks hudi_py or a package of the storage: the same on every
+        # retry.
         except ImportError as error:
             return False, ConfigError(f"a package is missing: {error}")
 

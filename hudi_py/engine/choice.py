@@ -67,7 +67,9 @@ class AutoEngine:
 
     def prepared(self, storage: Storage, files: int) -> Engine:
         """See `Engine.prepared`."""
+        # As `open_storage` tells them apart: only remote roots are URLs.
         is_remote = "://" in storage.root
+        # The local engine has to be asked too: it finds out whether the table is on a disk.
         if self._spark is None or not is_for_spark(files, is_remote=is_remote, has_session=True):
             return self._local.prepared(storage, files)
         return self._spark().prepared(storage, files)

@@ -37,6 +37,7 @@ class LocalEngine:
     files_max = 10_000
 
     def __init__(self, threads: int | None = None, *, moment: Callable[[], Moment] = _now) -> None:
+        # More threads than cores, because most of the time of a task in an object store is waiting for an answer.
         self.slots = threads or 2 * (os.cpu_count() or 1)
         self._moment = moment
         self._is_on_disk = False
@@ -51,6 +52,7 @@ class LocalEngine:
 
     def map(self, function: Callable[[T], R], items: Sequence[T], *, parallelism: int, description: str) -> Iterable[R]:
         workers = min(parallelism, self.slots, len(items))
+        # Without a pool: its threads would cost more than a single task.
         if workers <= 1:
             return [function(item) for item in items]
         results = self._until_one_waits(function, items) if self._is_on_disk else []

@@ -62,8 +62,10 @@ def row_stream(data: Any) -> RowStream | None:
     Raises:
         ConfigError, WriteError: As `arrow_table`.
     """
+    # They are in memory already; written batch by batch they would need a temporary file for nothing.
     if isinstance(data, pa.Table | pa.RecordBatch):
         return None
+    # A single text is a path as well: a sequence of its letters would be taken for many files.
     paths = [data] if isinstance(data, str | os.PathLike) else data if _is_paths(data) else None
     if paths is not None:
         found = parquet_stream(paths)
@@ -168,6 +170,7 @@ def _table_of(data: Any, stored: Callable[[], pa.Schema | None]) -> pa.Table:
     if _is_paths(data):
         return read_files(data, stored())
     if _is_pandas(data):
+        # Without the metadata: it describes pandas' index and types, which the table does not have.
         return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
     if isinstance(data, pa.RecordBatchReader):
         return data.read_all()

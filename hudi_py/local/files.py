@@ -19,6 +19,7 @@ from hudi_py.local.inferred import is_doubtful, settled, settled_decimals
 from hudi_py.local.stream import RowStream
 
 _Path = str | os.PathLike[str]
+# The largest precision of Spark SQL, half of it behind the point: enough to tell whether decimals are exact.
 _EXACT: Final = pa.decimal128(38, 18)
 _BATCH_ROWS: Final = 65_536
 _SHORTEST_TIME: Final = len("2026-11-22T08:30")
@@ -135,6 +136,7 @@ def _read_csv(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:
             quoted_strings_can_be_null=False,
             include_columns=columns,
         )
+        # Arrow splits files at line ends otherwise, also at those within quotes.
         return pc.read_csv(path, parse_options=pc.ParseOptions(newlines_in_values=True), convert_options=options)
 
     table = read({name: arrow for name, arrow in known.items() if not pa.types.is_nested(arrow)})

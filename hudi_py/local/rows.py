@@ -57,6 +57,7 @@ class ArrowRows:
         task = TaskIdentity(partition_id=number, stage_id=0, attempt_id=0)
         batches = rows.combine_chunks().to_batches()
         if job.operation != "BULK_INSERT" or job.buckets is not None:
+            # Alone, because `_shares` gives all rows of a partition to one task: it may assign file groups by itself.
             return run_task(job, batches, task, is_alone=True)
         # Sort by partition: a bulk insert creates new files whenever the partition changes from one row to the next.
         together = [batch.take(pc.sort_indices(job.keys.partition_paths(batch))) for batch in batches]
@@ -74,5 +75,6 @@ class ArrowRows:
         workers = share_out(counts.field(1).to_pylist(), threads)
         numbers: Any = pc.index_in(paths, value_set=counts.field(0))
         worker_of = np.array(workers)[numbers.to_numpy()]
+        # A share that got no rows would still be a task, with an empty result to merge.
         shares = [self.table.filter(pa.array(worker_of == worker)) for worker in sorted(set(workers))]
         return shares if len(shares) > 1 else [self.table]

@@ -64,6 +64,8 @@ def write_spilled(
         with ThreadPoolExecutor(threads) as pool:  # waits for threads that run, even if one fails
             running = [pool.submit(task, TaskIdentity(number, 0, 0)) for number, task in enumerate(tasks)]
             try:
+                # In the order of the tasks, so that the commit lists files in the same order whatever thread was
+                # faster.
                 return [result for task in running for result in task.result()]
             except BaseException:  # Ctrl-C, too
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -114,6 +116,7 @@ def _write_large(
 ) -> list[WrittenFile]:
     schema = pa.schema([*spill.schema, pa.field(PATH, pa.string()), pa.field(FILE_ID, pa.string())])
     with Spill(schema, memory.folder, memory.rows_bytes // 2) as tagged:
+        # None stands for inserts: they have no file group until `assigned` has counted them.
         numbers: dict[str | None, int] = {None: 0}
         for batch in _tagged(job, spill, number, memory):
             ids: Any = batch.column(batch.schema.get_field_index(FILE_ID)).dictionary_encode(null_encoding="encode")
@@ -131,6 +134,7 @@ def _tagged(job: WriteJob, spill: Spill, number: int, memory: Memory) -> Iterato
     if not job.combines:
         yield from tag_inserts(job, spill.read(number))
         return
+    # Twice as many as would just fit: hashes never spread rows evenly, and combining needs a second copy.
     parts = -(-2 * spill.parts()[number] // memory.rows_bytes)
     with Spill(spill.schema, memory.folder, memory.rows_bytes // 2) as keyed:
         for batch in spill.read(number):

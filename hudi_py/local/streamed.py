@@ -48,6 +48,7 @@ class StreamedRows:
         """See `IncomingRows`. A bulk insert into a table without partitions needs no temporary file."""
         batches = self.stream.read()
         if job.anywhere is not None and job.looks_up:  # rows of any partition may meet the same stored row
+            # All in memory, because only then every row of a key can be found wherever it is stored.
             return ArrowRows(pa.Table.from_batches(batches, schema=self.schema)).write(job)
         if job.operation == "BULK_INSERT" and job.buckets is None and not job.keys.partition_fields:
             return run_bulk_task(job, batches, TaskIdentity(partition_id=0, stage_id=0, attempt_id=0))

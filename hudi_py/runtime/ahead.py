@@ -50,6 +50,7 @@ def in_turn(sources: Sequence[Source[Item]], *, threads: int, weight_max: int) -
         What the sources raise, in place of their next item.
     """
     if threads < 2 or len(sources) < 2:
+        # No thread where nothing could be read at the same time, so that a stack trace leads to the caller.
         for each in sources:
             with closing(each.open()) as stream:
                 yield from stream
@@ -104,6 +105,7 @@ class _Channel(Generic[Item]):
         """Have the thread end where it stands."""
         with self._changed:
             self._is_stopped = True
+            # Given back at once: the thread may take long to notice, and each item may be a batch of many megabytes.
             self._items.clear()
             self._changed.notify()
 

@@ -41,6 +41,7 @@ def _extensions(*, clustering: bool) -> dict[str, tuple[Action, State]]:
     for action in (*_PLANNED, Action.CLUSTERING) if clustering else _PLANNED:
         table[f"{action.value}.requested"] = (action, State.REQUESTED)
         table[f"{action.value}.inflight"] = (action, State.INFLIGHT)
+    # A commit has no planned inflight file: `_PLANNED` leaves it out, and the line below gives it its bare name.
     table["commit.requested"] = (Action.COMMIT, State.REQUESTED)
     table["inflight"] = (Action.COMMIT, State.INFLIGHT)  # the bare word always means a commit
     table["savepoint.inflight"] = (Action.SAVEPOINT, State.INFLIGHT)
@@ -79,6 +80,7 @@ class Layout:
         if kind is None:
             return None
         action, state = kind
+        # `isdigit` alone accepts digits of other scripts, which Hudi would not, and which do not sort as times.
         if head.isdigit() and head.isascii():
             return Instant(head, action, state, None, name)
         requested, _, completion = head.partition("_")

@@ -18,4 +18,5 @@ NEWEST: Final = max(FORMATS)
 def format_of(properties: Mapping[str, str]) -> TableFormat:
     """Return the format of the table with these properties; the oldest format if they name no known version."""
     # Old tables may lack the property.
+    # `read_table_config` refuses versions that are not served; who asks here has properties that need not be valid.
     return FORMATS.get(int(properties.get("hoodie.table.version", "0")), V6)

@@ -18,6 +18,7 @@ V6: Final = TableFormat(
     history_folder=".hoodie/{archive}",
     archive=ArchiveForm.LOGS,
     commits_are_json=True,
+    # Hudi takes an empty file for one without a workload profile, which hudi_py does not make.
     inflight_commit=None,
     requested_drop=RequestedReplaceMetadata(),
     log_naming=LogNaming.BY_SLICE,
@@ -26,6 +27,7 @@ V6: Final = TableFormat(
     prefixes_single_key=False,
     restores_by_completion=False,
     ranges_come_first=False,
+    # See `hudi_py.rows.time_partitions`: Hudi 0.15 shows the text of the path in snapshots.
     shows_time_paths=True,
     metadata_table=MetadataTableFormat(
         properties={
@@ -33,6 +35,8 @@ V6: Final = TableFormat(
             "hoodie.table.keygenerator.class": "org.apache.hudi.metadata.HoodieTableMetadataKeyGenerator",
             "hoodie.compaction.record.merger.strategy": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
         },
+        # Suffixes instead of new times: in layout 1 an instant of the metadata table belongs to the instant of the
+        # data table whose time it begins with (rules/timeline 2.2).
         init_suffix="010",
         compaction_suffix="001",
         clean_suffix="002",

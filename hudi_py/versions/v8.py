@@ -23,6 +23,7 @@ V8: Final = TableFormat(
     history_folder=".hoodie/{timeline}/{history}",
     archive=ArchiveForm.HISTORY,
     commits_are_json=False,
+    # Avro metadata without content: unlike JSON, Avro has no empty document.
     inflight_commit=CommitMetadata(),
     requested_drop=RequestedReplaceMetadata(),
     log_naming=LogNaming.BY_WRITE,
@@ -40,6 +41,8 @@ V8: Final = TableFormat(
             "hoodie.timeline.history.path": "history",
             "hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA",
             "hoodie.record.merge.mode": "CUSTOM",
+            # The id that stands for a payload class of one's own; the metadata table has such a payload in each
+            # version.
             "hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000",
             "hoodie.table.initial.version": "8",
         },

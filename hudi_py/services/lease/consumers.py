@@ -64,6 +64,7 @@ class ConsumerService:
             expires=now + lease_span(ttl),
             is_consumer=True,
         )
+        # Under the lock, so that of two processes of one consumer the later one sees the progress of the other.
         with store.lock.held(f"progress of consumer {name}"):
             before = store.leases.find(progress.id)
             if before is not None and before.is_usable(now) and progress.floor >= before.floor:
@@ -73,6 +74,7 @@ class ConsumerService:
             try:
                 store.leases.put(progress)
                 self.leases.check_taken(progress, seen)
+            # Ctrl-C, too: the former progress must come back, or a clean deletes what the consumer still has to read.
             except BaseException:
                 self._give_up(progress, before)
                 raise

@@ -70,14 +70,19 @@ class LeaseService:
             id=self.randomness(_ID_BYTES).hex(),
             holder=check_holder(holder),
             instant=commit.requested_time,
+            # Not visible to the reader although they are older: if they complete later, their files are none that it
+            # needs.
             pending=tuple(i.requested_time for i in seen.writes.pending() if i.requested_time < commit.requested_time),
             created=now,
             expires=now + lease_span(ttl),
         )
         with store.lock.held(f"lease of {lease.holder}"):
             try:
+                # Stored before it is checked: between a check and the storing a clean could plan without seeing the
+                # lease.
                 store.leases.create(lease)
                 self.check_taken(lease, seen, commit)
+            # Ctrl-C, too: a refused lease that stayed would hold files until it expires, for nobody.
             except BaseException:
                 self._give_up(lease)
                 raise

@@ -26,6 +26,7 @@ class Chore(enum.Enum):
     ARCHIVAL = "archival, metadata table"
     ORPHANS = "orphans"
 
+    # By identity, which is what members are compared by; the hash of the enum module is computed in Python each time.
     __hash__ = object.__hash__
 
 
@@ -118,6 +119,7 @@ def _taken(work: Work, *, dry_run: bool) -> ChoreReport:
     try:
         found = work.find() if work.act is None or dry_run else work.act()
     except HudiError as error:
+        # Logged here as well as reported: whoever runs this from a schedule may keep the log only.
         log.warning("maintenance.step.failed", step=work.step.name, why=str(error))
         return ChoreReport(step=work.step, error=error)
     return ChoreReport(step=work.step, found=found, is_done=is_acting and found.is_due)

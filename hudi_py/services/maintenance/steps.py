@@ -31,6 +31,7 @@ def works(table: Maintained, max_deletes: int | None) -> list[Work]:
         table: The opened table.
         max_deletes: Largest number of files that the clean deletes; None for no limit.
     """
+    # No value at all instead of None: a limit from the settings has to stay in force.
     limit = {} if max_deletes is None else {"max_files": max_deletes}
 
     def plan_clean() -> ChoreResult:
@@ -53,17 +54,21 @@ def works(table: Maintained, max_deletes: int | None) -> list[Work]:
         files = {each.requested_time: "its time to live was over" for each in gone}
         return ChoreResult("expired savepoints" if gone else "none has expired", files, is_due=bool(gone))
 
+    # Without arguments: the limits of the settings count, as after a write.
     def archive() -> ChoreResult:
         done = table.archive()
         files = {str(instant): "moved to the archive" for instant in done.instants}
         return ChoreResult("old instants" if files else "nothing to archive", files, is_due=bool(files))
 
     def orphans() -> ChoreResult:
+        # Never removed from here: a file that no instant knows may belong to a writer that is not known either, so a
+        # person has to look at the list first.
         report = table.orphans(dry_run=True)
         files = {verdict.file.path: verdict.why_kept or verdict.reason for verdict in report.verdicts}
         why = "; ".join(report.doubts) or ("hudi-py orphans removes them" if files else "none")
         return ChoreResult(why, files, is_due=bool(report.to_remove))
 
+    # A plan for them would be out of date at once: what expires and what may be archived depends on the steps before.
     undecided = ChoreResult("decided when it runs", is_due=False)
     return [
         Work(Chore.TAGS, lambda: undecided, remove_tags),

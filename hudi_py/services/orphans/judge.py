@@ -58,6 +58,7 @@ class Suspicion:
                 continue
             self.files_seen += 1
             time = parsed.instant_time
+            # By time, of which a table has far fewer than files: a million names cost a look into a dictionary each.
             is_suspect = self._is_suspect.get(time)
             if is_suspect is None:
                 is_suspect = self._is_suspect[time] = self._judge(time)
@@ -67,6 +68,8 @@ class Suspicion:
                 other = attempts.setdefault((parsed.file_id, time), entry)
                 if other is not entry:
                     found[name] = entry
+                    # Both: the names do not say which of the attempts the commit recorded; `judge` reads that in its
+                    # metadata.
                     found[other.name] = other
         return [
             OrphanFile(partition_path, name, each.size_bytes or 0, each.modified_ms) for name, each in found.items()
@@ -117,6 +120,7 @@ def judge(seen: Surroundings, suspects: Iterable[OrphanFile]) -> Iterator[Orphan
         parsed = parse_data_file(file.name)
         assert parsed is not None  # only data files are suspects
         reason, doubt = _reason(seen, file, parsed)
+        # An instant accounts for it after all: a commit names it, or its write is pending.
         if not reason:
             continue
         if _is_young(seen, file, parsed.instant_time):
@@ -133,6 +137,8 @@ def _reason(seen: Surroundings, file: OrphanFile, parsed: BaseFile | LogFile) ->
     expected, time = seen.expected, parsed.instant_time
     if isinstance(parsed, BaseFile) and foreign_base_files([file.name], expected.extensions):
         return f"no instant has its time {time}", "it has another format than the table's files"
+    # Asked before the instants: a file that a clean recorded belongs to a completed write, and would pass for a file
+    # of the table.
     clean = seen.cleaned.get(file.partition_path, {}).get(file.name)
     if clean is not None:
         return f"clean {clean} was to delete it, and could not", ""
@@ -140,6 +146,7 @@ def _reason(seen: Surroundings, file: OrphanFile, parsed: BaseFile | LogFile) ->
         return "", ""
     if time in expected.decoded:
         return _left_by_a_task(seen, file, parsed)
+    # A rollback is proof, a time that is missing only a sign; so the reason names the rollback where there is one.
     undone = seen.undone.get(time)
     reason = f"no instant has its time {time}" if undone is None else f"{undone} undid {time}, which wrote it"
     if expected.is_orphan(time):
@@ -217,6 +224,7 @@ def doubts(facts: TableFacts, expected: Expectation, early: Collection[str]) -> 
             yield f"{fact.instant} is empty"
         elif fact.lacks_plan:
             yield f"{fact.instant} has no plan, so it is unknown which files it needs"
+    # Its files look like those of a failed write, and they are rows of the table (A-25).
     for time, why in facts.completed_once.items():
         yield f"the write {time} was completed once, and its completed file is missing: {why}"
     if facts.metadata is not None and facts.metadata.problem is not None:
@@ -235,6 +243,7 @@ def tripped(files_seen: int, suspects: int, remove: int, share_max: float) -> It
         remove: Those that would be removed.
         share_max: Largest share of all files that may be removed, from 0 to 1.
     """
+    # Whatever the limit is set to: a table path with another table's timeline has this look.
     if remove and suspects >= files_seen:
         yield "no instant knows any of the table's files: the timeline is probably not the one of these files"
     elif remove > FEW and remove > share_max * files_seen:
@@ -252,6 +261,7 @@ def empty_folders(folders: Mapping[str, bool], named: Collection[str]) -> tuple[
         folders: Path of each folder to whether files lie directly in it.
         named: Partition paths that an instant or the metadata table names; those stay.
     """
+    # The table's own folder is never empty: it has .hoodie in it.
     full = {""}
     for path, has_files in folders.items():
         if has_files or path in named:

@@ -142,6 +142,7 @@ class OrphanService:
         if self.action is OrphanAction.SHOW or not (report.to_remove or report.empty_folders):
             return report  # with nothing to remove, there is nothing to lock
         with self._store.lock.held("orphans"):
+            # What was found without the lock may be out of date: a write that began since has an instant now.
             again = self._judged(report, suspects, early)
             self._refuse(again)
             return self._remove(again)
@@ -156,9 +157,12 @@ class OrphanService:
         try:
             origins = Origins(timeline, load_archived(self._storage, self.table))
         except (CorruptMetadata, NotFound):
+            # Only what the active timeline proves is a suspect then; `doubts` refuses the removal anyway, and a dry
+            # run still lists what it can.
             origins = Origins(timeline, None)
         suspicion = Suspicion(origins, _undone(self.contents, timeline)[0], _cleaned(self.contents, timeline))
         for folder in self._folders(others.append):
+            # A young folder counts as full: a writer creates the folder of a partition before its first file.
             folders[folder.path] = bool(folder.files) or not _is_old(folder, before)
             suspects += suspicion.of(folder.path, folder.files)
         early = frozenset(suspicion.early)
@@ -180,12 +184,14 @@ class OrphanService:
 
     def _empty(self, folders: Mapping[str, bool], others: Iterable[str], timeline: Timeline) -> tuple[str, ...]:
         """Only local disks have folders of their own, and while a write is pending it may just have made one."""
+        # An inventory lists files only, and in an object store a folder exists no longer than its files.
         if self.inventory is not None or not self._storage.capabilities.has_folders or timeline.writes.pending():
             return ()
         return empty_folders({**folders, **dict.fromkeys(others, True)}, ())
 
     def _judged(self, report: OrphanReport, suspects: list[OrphanFile], early: frozenset[str]) -> OrphanReport:
         """Judge the suspects by the table as it is now; those that changed since they were listed are left out."""
+        # A store of its own: contents read before the lock was taken must not decide.
         contents = Contents(self._afresh())
         facts = gather(contents, self.table, metadata=FILES_PARTITION in self.table.metadata_partitions)
         expected = Expectation(facts)
@@ -212,6 +218,7 @@ class OrphanService:
             verdicts=tuple(verdicts),
             doubts=tuple(doubtful),
             older_than_ms=before,
+            # An empty folder may be one whose files are lost, which whoever looks into the doubt still wants to see.
             empty_folders=() if doubtful else report.empty_folders,
         )
 
@@ -266,11 +273,13 @@ class OrphanService:
             )
 
     def _remove(self, report: OrphanReport) -> OrphanReport:
+        # The oldest first, so that runs with a limit come to an end although new orphans appear.
         chosen = sorted(report.to_remove, key=rank)[: self.max_deletes]
         paths = [each.file.path for each in chosen]
         quarantine = None
         if self.action is OrphanAction.QUARANTINE and paths:
             manifest = self._manifest(chosen)
+            # Before the first move: a file in quarantine that no manifest lists could never be put back.
             store_manifest(self._storage, manifest)
             quarantine = manifest.folder
             outcomes = self._storage.move_many(paths, "", manifest.files_folder)

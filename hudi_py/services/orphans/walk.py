@@ -52,6 +52,8 @@ def walk_table(storage: Storage, others: Callable[[str], None]) -> Iterator[Fold
         listings = lister.each([path for path, _ in level], details=True)
         for (path, modified_ms), entries in zip(level, listings, strict=True):
             folders = [entry for entry in entries if entry.is_folder]
+            # Its files belong to its own timeline, of which this one knows nothing: each of them would be an orphan
+            # here.
             if path and any(entry.name == METADATA_FOLDER for entry in folders):
                 others(path)
                 continue
@@ -81,8 +83,10 @@ def read_inventory(file: str, root: str, others: Callable[[str], None]) -> Itera
     folders: dict[str, list[Entry]] = {}
     tables: set[str] = set()
     bare = root.partition("://")[2] or root
+    # From 2, the row of the first file as an editor counts them: row 1 is the heading.
     for number, (path, size, mtime) in enumerate(_inventory_rows(file), 2):
         relative = _relative(str(path), root, bare)
+        # Inventories list whole buckets, so most rows may belong to other tables.
         if relative is None:
             continue
         folder, _, name = relative.rpartition("/")
@@ -133,6 +137,7 @@ def _check_columns(file: str, names: Any) -> None:
 def _relative(path: str, root: str, bare: str) -> str | None:
     """The path below the table; None for what lies outside of it. Schemes may differ (s3a and s3)."""
     text = path.partition("://")[2] if "://" in path else path
+    # With the slash, so that a table `orders` does not take the files of `orders_old` for its own.
     for prefix in (f"{bare}/", f"{root}/"):
         if text.startswith(prefix):
             return text[len(prefix) :]
@@ -141,6 +146,7 @@ def _relative(path: str, root: str, bare: str) -> str | None:
 
 def _milliseconds(mtime: Any) -> int:
     if isinstance(mtime, datetime):
+        # Inventories of stores are in UTC; a column of Parquet need not say so.
         aware = mtime if mtime.tzinfo is not None else mtime.replace(tzinfo=timezone.utc)
         return int(aware.timestamp() * 1000)
     try:

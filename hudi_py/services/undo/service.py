@@ -90,10 +90,13 @@ class UndoService:
             files = self._checked(manifest)
             report = self._report(manifest, files)
             if manifest.kind == _CLEAN:
+                # Before the first file is moved: it may refuse, and it may have to create what the record below goes
+                # to.
                 self.metadata_table.prepare(writes_data=False)
                 report = self._undo_clean(manifest, files, report)
             else:
                 report = attrs.evolve(report, restored=self._put_back(manifest))
+            # Last: until then the manifest says what is to be put back, which is all that a second run can go by.
             forget(self._storage, name)
         log.info("undo.done", removal=name, files=len(report.files), rollback=report.rollback)
         return report
@@ -131,6 +134,8 @@ class UndoService:
 
     # --- judging -------------------------------------------------------------------------------------------------
     def _manifest(self, name: str) -> Manifest:
+        # The name becomes part of a path, and may come from a command line: nothing outside the quarantine may be
+        # reached with it.
         is_name = name.replace("-", "").isalnum()
         manifest = load_manifest(self._storage, name) if is_name else None
         if manifest is not None:
@@ -166,6 +171,8 @@ class UndoService:
             here = held.get(path, {})
             self._check_places(manifest, path, here, there)
             # An attempt that was interrupted may have moved some; files that the clean never moved are there, too.
+            # -1 marks a file that is in neither place; all of them are counted, so that the message can say how many
+            # are lost.
             back[path] = {name: here.get(name, there.get(name, -1)) for name in names}
             gone += [join_path(path, name) for name, size in back[path].items() if size < 0]
             self._check_fates(facts, path, set(there) | set(here), here)
@@ -214,6 +221,7 @@ class UndoService:
         for each in later:
             if each.action is Action.RESTORE:
                 raise RefusedError(self._no(manifest, f"{each} came after it"))
+            # A later clean that deleted nothing moved no window past these files, so it may stay.
             if each.action is Action.CLEAN and (each.is_pending or self._has_deleted(each)):
                 raise RefusedError(self._no(manifest, f"{each} came after it; undo that one first"))
 
@@ -247,6 +255,7 @@ class UndoService:
         target = InstantInfo(manifest.name, Action.CLEAN.value)
         pending = pending_undos(self.contents, store.load()).get(manifest.name)
         if pending is None:
+            # A plan without files: the release that carries it out by mistake deletes nothing.
             requested = prepared(store, Action.ROLLBACK).request(RollbackPlan(instant_to_rollback=target))
         else:
             requested = Requested(store, pending)
