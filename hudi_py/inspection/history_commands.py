@@ -209,7 +209,7 @@ for _of_savepoints in (create, delete, list_savepoints):  # commands of their ow
 
 @tag.command("schedule")
 @click.argument("table")
-@click.option("--hourly", type=click.IntRange(min=0), help="Keep a tag of the last commit of so many hours.")
+@click.option("--hourly", type=click.IntRange(min=0), help="Tag the last commit of each of the newest N hours.")
 @click.option("--daily", type=click.IntRange(min=0), help="The same for days.")
 @click.option("--weekly", type=click.IntRange(min=0), help="The same for weeks, which begin on Monday.")
 @click.option("--monthly", type=click.IntRange(min=0), help="The same for months.")

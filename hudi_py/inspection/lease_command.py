@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from hudi_py.model.lease import Lease
 
-force_option = click.option("--force", is_flag=True, help="Go on in spite of leases of readers, and name who is hurt.")
+force_option = click.option(
+    "--force", is_flag=True, help="Ignore leases of readers; a warning names each lease that is ignored."
+)
 
 
 def forced(common: Common) -> Common:
@@ -30,14 +32,14 @@ def forced(common: Common) -> Common:
 @click.group()
 def lease() -> None:
     """
-    Keep a commit readable while a job reads it. A lease ends by itself, so nothing stays behind when the job is killed.
+    Keep a commit readable while a job reads it. A lease expires by itself, so a killed job leaves nothing behind.
 
     Cleans, rollbacks, restores and archival of hudi-py keep what leases need. Apache Hudi does not know them: where it
     cleans the table, create a savepoint instead.
     """
 
 
-_ttl = click.option("--ttl", required=True, metavar="SPAN", help="How long the lease counts (90m, 3h), from now on.")
+_ttl = click.option("--ttl", required=True, metavar="SPAN", help="How long the lease is valid from now (90m, 3h).")
 _at = click.option("--at", metavar="TIME", help="Time to keep readable. Default: the latest commit.")
 _holder = click.option("--holder", metavar="NAME", help="Who reads. Default: user, host and process.")
 
@@ -50,7 +52,7 @@ _holder = click.option("--holder", metavar="NAME", help="Who reads. Default: use
 @command
 def create(common: Common, table: str, ttl: str, at: str | None, holder: str | None) -> None:
     r"""
-    Take a lease, which ends by itself. Prints its id.
+    Create a lease, which expires by itself. Prints its id.
 
     \b
     Examples:
@@ -80,7 +82,7 @@ def list_leases(common: Common, table: str) -> None:
 @_ttl
 @command
 def renew(common: Common, table: str, lease_id: str, ttl: str) -> None:
-    """Let a lease last longer. An expired one cannot be renewed, because files may be deleted."""
+    """Extend a lease. An expired one cannot be renewed, because files may be deleted."""
     _show(common, common.open(table).renew_lease(lease_id, ttl))
 
 
@@ -89,7 +91,7 @@ def renew(common: Common, table: str, lease_id: str, ttl: str) -> None:
 @click.argument("lease_id", metavar="ID")
 @command
 def release(common: Common, table: str, lease_id: str) -> None:
-    """End a lease, even one whose file is damaged."""
+    """Delete a lease, even one whose file is damaged."""
     found = common.open(table).release_lease(lease_id)
     if common.as_json:
         print_json({"id": lease_id, "released": found})
@@ -132,7 +134,7 @@ def consumer() -> None:
     """
     Note how far incremental readers have read. Cleaning and archival keep the changes that they have not read.
 
-    The progress of a consumer expires if it is not set again, so that one that is gone keeps nothing for ever.
+    The progress of a consumer expires unless it is set again, so that an abandoned one does not keep files for ever.
     """
 
 
@@ -140,7 +142,9 @@ def consumer() -> None:
 @click.argument("table")
 @click.argument("name")
 @click.argument("instant")
-@click.option("--ttl", default="7d", show_default=True, metavar="SPAN", help="How long it counts if not set again.")
+@click.option(
+    "--ttl", default="7d", show_default=True, metavar="SPAN", help="How long it is valid unless it is set again."
+)
 @command
 def set_consumer(common: Common, table: str, name: str, instant: str, ttl: str) -> None:
     r"""

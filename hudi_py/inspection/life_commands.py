@@ -52,7 +52,7 @@ def history(common: Common, table: str, limit: int | None, archived: bool, actio
         print_json({"events": [event_entry(event) for event in events]})
         return
     if not events:
-        say(f"{table}: nothing happened yet" if wanted is None else f"{table}: no {wanted.value}")
+        say(f"{table}: no actions to show" if wanted is None else f"{table}: no {wanted.value}")
         return
     rows = [
         (

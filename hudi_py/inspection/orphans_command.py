@@ -125,7 +125,7 @@ def _print(table: str, report: OrphanReport, *, is_dry_run: bool) -> None:
     else:
         say(f"no orphans among {counted(report.files_seen, 'data file')}")
     for path in report.other_tables:
-        say(f"other      {path} is a table of its own and was not looked into")
+        say(f"other      {path} is another table and was not examined")
     for doubt in report.doubts:
         say(f"doubt      {doubt}")
     what = f"{counted(len(report.to_remove), 'file')}, {human_bytes(report.bytes_to_remove)}"

@@ -160,4 +160,4 @@ def _action(word: str, source: str) -> Action:
     try:
         return Action(word)
     except ValueError as error:
-        raise CorruptMetadata(f"{source}: there is no action {word!r}; the archive is newer than hudi_py") from error
+        raise CorruptMetadata(f"{source}: unknown action {word!r}; the archive is newer than hudi_py") from error

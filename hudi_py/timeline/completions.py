@@ -33,8 +33,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
 WAY_OUT: Final = (
-    "put the file back from a copy of the table, or, if its rows are to be given up, roll the write back by hand: "
-    "hudi-py rollback"
+    "put the file back from a copy of the table, or, to give up its rows, roll the write back: hudi-py rollback"
 )
 _UNDOES: Final = (Action.ROLLBACK, Action.RESTORE)
 

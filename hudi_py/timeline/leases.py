@@ -51,8 +51,8 @@ class LeaseFolder:
             path = f"{FOLDER}/{entry.name}"
             if entry.is_folder or not entry.name.endswith(_ENDING):
                 raise CorruptMetadata(
-                    f"{self.storage.root}/{path} is no lease, so it is unknown whether a reader needs files: nothing "
-                    "was deleted; remove it if nothing uses it"
+                    f"{self.storage.root}/{path} is not a lease, so it is unknown whether a reader needs files: "
+                    "nothing was deleted; remove it if nothing uses it"
                 )
             try:
                 found.append(decode_lease(self.storage.read(path), f"{self.storage.root}/{path}"))

@@ -166,7 +166,7 @@ def unfinished_rewrite(storage: Storage) -> str | None:
     """Why `recover_properties` is needed; None if it is not."""
     if storage.size(BACKUP_FILE) is None:
         return None
-    return f"{BACKUP_FILE} is there: a rewrite of the properties was interrupted"
+    return f"{BACKUP_FILE} exists: a rewrite of the properties was interrupted"
 
 
 def finish_rewrite(storage: Storage) -> None:

@@ -93,7 +93,7 @@ def load_manifest(storage: Storage, name: str) -> Manifest | None:
         files = {str(p): {str(n): int(s) for n, s in names.items()} for p, names in document["files"].items()}
         strange = [p for p in files if not is_partition_path(p)]
         if strange:
-            raise ValueError(f"{strange[0]!r} is no partition of a table")
+            raise ValueError(f"{strange[0]!r} is not a partition path")
         return Manifest(
             name=name,
             kind=str(document["kind"]),

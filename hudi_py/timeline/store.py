@@ -124,7 +124,7 @@ class TimelineStore:
             if instant.file_name is None:
                 raise
             raise InstantGone(
-                f"{self.storage.root}/{path} is not there any more: another process archived {instant} or rolled it "
+                f"{self.storage.root}/{path} no longer exists: another process archived {instant} or rolled it "
                 "back meanwhile; try again"
             ) from error
 
@@ -270,7 +270,9 @@ class TimelineStore:
         try:
             self.storage.create_new(path, content)
         except AlreadyExists as error:
-            raise ConflictError(f"{path} exists already: another writer was faster; reload and look again") from error
+            raise ConflictError(
+                f"{path} exists already: another writer was faster; reload the timeline and try again"
+            ) from error
         self._contents[path] = content
 
     def _encoded(self, said: Said | None) -> bytes:

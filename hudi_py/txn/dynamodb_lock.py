@@ -113,7 +113,7 @@ class DynamoDBLock:
         """See `LockProvider`."""
         found = self._read()
         if found is None:
-            return f"{self._where} was held until just now"
+            return f"{self._where} was released just now"
         return f"{self._where} is another writer's lock (owner {_text(found, _OWNER)[:200]})"
 
     def renew(self) -> bool:

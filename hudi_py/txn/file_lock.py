@@ -84,7 +84,7 @@ class FileLock:
         where = f"{self._storage.root}/{self._path}"
         seen = self._read()
         if seen is None:
-            return f"{where} was held until just now"
+            return f"{where} was released just now"
         age = "" if seen.modified_ms is None else f", {max(0, self._now_ms() - seen.modified_ms) // 1000} s old,"
         return f"{where}{age} is another writer's lock ({_owner(seen.content)})"
 

@@ -121,7 +121,7 @@ class LeaseLock:
         seen = self._read()
         lease = None if seen is None else parse_lease(seen.content)
         if lease is None or lease.is_released:
-            return f"{where} was held until just now"
+            return f"{where} was released just now"
         left_s = (lease.valid_until_ms - self._now_ms()) // 1000
         return f"{where} is another writer's lock (owner {lease.owner}), valid for {max(0, left_s)} s more"
 

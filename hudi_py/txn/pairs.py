@@ -117,7 +117,7 @@ _TABLE: Final[dict[Service, _Rows]] = {
         ((Action.ROLLBACK,), PENDING, Relation.ANY, Answer.ALLOWED,
          "it undoes another write, which nobody reads"),
         ((Action.RESTORE,), PENDING, Relation.ANY, Answer.REFUSED,
-         "it undoes commits in an order of its own; finish the restore first with hudi-py recover"),
+         "it undoes commits in its own order; finish the restore first with hudi-py recover"),
         ((Action.SAVEPOINT,), _INFLIGHT, Relation.SAME, Answer.REFUSED,
          ("the commit is being savepointed, or that was interrupted; delete the savepoint first with hudi-py savepoint "
           "delete")),
@@ -133,7 +133,7 @@ _TABLE: Final[dict[Service, _Rows]] = {
         ((Action.ROLLBACK,), PENDING, Relation.SAME, Answer.INCLUDED,
          "its stored plan is carried out as a part of the restore"),
         ((Action.ROLLBACK,), PENDING, Relation.ANY, Answer.ALLOWED,
-         "it undoes a write that nobody reads; whoever writes next undoes that again"),
+         "it undoes a write that nobody reads; the next writer undoes that again"),
         ((Action.RESTORE,), PENDING, Relation.SAME, Answer.INCLUDED,
          "it is to the same savepoint, and goes on from its stored plan"),
         ((Action.RESTORE,), PENDING, Relation.ANY, Answer.REFUSED,
@@ -172,7 +172,7 @@ _TABLE: Final[dict[Service, _Rows]] = {
         ((Action.SAVEPOINT,), _INFLIGHT, Relation.ANY, Answer.ALLOWED,
          "it pins another commit"),
         ((Action.CLEAN, *REWRITES, *WRITES, Action.ROLLBACK, Action.INDEXING), PENDING, Relation.ANY, Answer.ALLOWED,
-         "no file is deleted with the savepoint; the next clean judges anew"),
+         "no file is deleted with the savepoint; the next clean judges again"),
     ),
     Service.ARCHIVE: (
         ((Action.RESTORE,), PENDING, Relation.ANY, Answer.REFUSED,

@@ -167,7 +167,7 @@ def _left_by_a_task(seen: Surroundings, file: OrphanFile, parsed: BaseFile | Log
     for name, named in seen.expected.named.get(file.partition_path, {}).items():
         if named.requested_time == time and name.startswith(prefix):
             return f"a task that was retried left it: {time} names {name} instead", ""
-    return f"{time} does not name it", "readers show its rows; hudi-py check tells more (file-unnamed)"
+    return f"{time} does not name it", "readers show its rows; see hudi-py check (file-unnamed)"
 
 
 def _is_young(seen: Surroundings, file: OrphanFile, time: str) -> bool:
@@ -189,7 +189,7 @@ def _kept(seen: Surroundings, file: OrphanFile, parsed: BaseFile | LogFile) -> s
     if (file.partition_path, file.name) in seen.marked:
         return "a pending write has a marker for it"
     if time in seen.facts.marker_times and time not in seen.undone and time not in expected.known:
-        return f"the markers of {time} are there, so its write may not be over; hudi-py recover tells"
+        return f"the markers of {time} are there, so its write may still be running; see hudi-py recover"
     if seen.listed is not None and file.name in seen.listed.get(file.partition_path, ()):
         return "the metadata table lists it"
     fate = seen.fates[file.partition_path].of(file.name) if file.partition_path in seen.fates else None

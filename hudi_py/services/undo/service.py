@@ -187,7 +187,7 @@ class UndoService:
         """A move would replace a file that was written under the same name since; of a copy the size is the same."""
         for name in sorted(here.keys() & there.keys()):
             if here[name] != there[name] and is_data_file(name):
-                why = f"{join_path(path, name)} is there again, with {there[name]} bytes instead of {here[name]}"
+                why = f"{join_path(path, name)} exists again, with {there[name]} bytes instead of {here[name]}"
                 raise RefusedError(self._no(manifest, why))
 
     def _check_orphans(self, timeline: Timeline, manifest: Manifest, files: Mapping[str, Mapping[str, int]]) -> None:

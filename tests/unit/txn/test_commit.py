@@ -176,7 +176,7 @@ def test_only_what_was_seen_is_taken_back(layout):
 
 @LAYOUTS
 def test_a_plan_that_was_begun_meanwhile_is_not_withdrawn(layout):
-    """Its requested file is there again, with what it said, and who wanted to withdraw it is told."""
+    """Its requested file exists again, with what it said, and who wanted to withdraw it is told."""
     store = store_of(layout)
     requested = prepared(store, Action.CLEAN).request(b"plan")
     requested.begin(b"plan")
