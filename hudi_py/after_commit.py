@@ -51,7 +51,7 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
     try:
         services = TableServices(table)
         _tag(services)  # before the clean, which may delete files of the commits to tag
-        cleans = _clean(services, settings, engine)
+        cleans = _clean(services, settings, table, engine)
         if settings[keys.ARCHIVE_AUTOMATIC]:  # after the clean, which makes more commits archivable (G-4)
             services.archive().run()
             services.run_upkeep()
@@ -75,10 +75,18 @@ def _tag(services: TableServices) -> None:
         services.savepoint().create_due(schedule)
 
 
-def _clean(services: TableServices, settings: Settings, engine: Callable[[], Engine]) -> tuple[CleanResult, ...]:
+def _clean(
+    services: TableServices, settings: Settings, table: TableView, engine: Callable[[], Engine]
+) -> tuple[CleanResult, ...]:
     if not settings[keys.CLEAN_AUTOMATIC]:
         return ()
-    done = services.run_clean(services.clean(services.clean_config(), engine=engine()))
+    known = table.config.properties  # read when the table was loaded, after the commit
+    why = table.contents.store.deletion.why_off(known)
+    if why is not None:
+        log.info("write.clean.left_out", why=why)
+        services.failed_writes().with_clean()  # what they wrote was never committed
+        return ()
+    done = services.run_clean(services.clean(services.clean_config(), engine=engine()), known)
     if done and not settings[keys.ARCHIVE_AUTOMATIC]:  # else the upkeep after the archival does it all
         services.run_upkeep()
     return tuple(done)

@@ -69,6 +69,7 @@ class OpenedTable(Shown):
             clock,
             lock=table_lock(storage, self.settings, clock),
             ignores_leases=self.settings[keys.LEASES_IGNORED],
+            forbids_deletion=not self.settings[keys.GC_ENABLED],
         )
         self._contents = Contents(self._store)
 

@@ -6,6 +6,7 @@ Services are imported when they are first used, so that reading a table does not
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.service import CleanService
     from hudi_py.services.clustering.service import ClusteringService
     from hudi_py.services.compaction.service import CompactionService
+    from hudi_py.services.deletion.service import DeletionService
     from hudi_py.services.doctor.service import DoctorService
     from hudi_py.services.orphans.service import OrphanOptions, OrphanService
     from hudi_py.services.recovery.failed_writes import FailedWrites
@@ -83,10 +85,17 @@ class TableServices:
             reporter=Reporter(on_progress),
         )
 
-    def run_clean(self, service: CleanService) -> list[CleanResult]:
-        """Run *service*, after rolling back writes with an expired heartbeat (failed-writes policy LAZY)."""
+    def run_clean(self, service: CleanService, known: Mapping[str, str] | None = None) -> list[CleanResult]:
+        """
+        Run *service*, after rolling back writes with an expired heartbeat (failed-writes policy LAZY).
+
+        Args:
+            service: From `clean`.
+            known: The properties of the table if they were read just now.
+        """
+        permit = service.permit(known)  # before anything is changed
         self.failed_writes().with_clean()
-        return service.run()
+        return service.run(permit)
 
     def clustering(self, config: ClusteringConfig | None = None, *, engine: Engine | None = None) -> ClusteringService:
         """
@@ -286,6 +295,13 @@ class TableServices:
         from hudi_py.services.undo.service import UndoService
 
         return UndoService(contents=self._table.contents, table=self._table.config, metadata_table=self.metadata_table)
+
+    def deletion(self) -> DeletionService:
+        """Return the service that forbids and allows deletion."""
+        self._table.require(Use.CLEAN)
+        from hudi_py.services.deletion.service import DeletionService
+
+        return DeletionService(contents=self._table.contents)
 
     def doctor(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> DoctorService:
         """Return the service that judges settings and health; arguments as for `hudi_py.Table.plan_clean`."""

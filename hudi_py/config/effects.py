@@ -51,7 +51,7 @@ _EFFECTS: Final = (
         hoodie.metadata.record.*""",
     ),
     # Leases are part of the judgement of who needs a file, which commands that look show, too.
-    (Use.ALL, "hoodie.metadata.enable hoodie_py.read.* hoodie_py.conf.* hoodie_py.leases.*"),
+    (Use.ALL, "hoodie.metadata.enable hoodie_py.read.* hoodie_py.conf.* hoodie_py.leases.* hoodie_py.gc.*"),
 )
 
 

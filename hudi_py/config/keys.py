@@ -84,6 +84,8 @@ TAGS_MONTHLY: Final = Key("hoodie_py.tags.monthly", whole(0), 0)
 """Number of hours, days, weeks, months of whose last commit a tag is kept; tags are created after commits."""
 LEASES_IGNORED: Final = Key("hoodie_py.leases.ignored", flag, False)
 """Delete what leases of readers need; each one that is hurt is named in the log."""
+GC_ENABLED: Final = Key("hoodie_py.gc.enabled", flag, True)
+"""False: no files with committed rows are deleted. Also a property of a table, where false is in force for everyone."""
 CLEAN_QUARANTINE: Final = Key("hoodie_py.clean.quarantine", flag, False)
 """Files that a clean removes are moved into quarantine for ``hoodie_py.quarantine.grace``, so that it can be undone."""
 ORPHANS_OLDER_THAN: Final = Key("hoodie_py.orphans.older.than", duration, timedelta(days=3))

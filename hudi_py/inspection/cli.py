@@ -230,6 +230,7 @@ from hudi_py.inspection import (  # noqa: E402
     clean_command,
     cluster_command,
     compact_command,
+    deletion_command,
     doctor_command,
     du_command,
     explain_command,
@@ -253,6 +254,7 @@ main.add_command(check_command.check)
 main.add_command(clean_command.clean)
 main.add_command(cluster_command.cluster)
 main.add_command(compact_command.compact)
+main.add_command(deletion_command.deletion)
 main.add_command(doctor_command.doctor)
 main.add_command(du_command.du)
 main.add_command(explain_command.explain)

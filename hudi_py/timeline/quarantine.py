@@ -20,6 +20,7 @@ from hudi_py.model.instant import Action, Instant
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.deletion import Permit
 from hudi_py.timeline.timeline import Timeline
 
 FOLDER: Final = f"{OWN_FOLDER}/quarantine"
@@ -140,12 +141,13 @@ def sizes_held(storage: Storage, manifest: Manifest) -> dict[str, dict[str, int]
     return found
 
 
-def purge(storage: Storage, now_ms: int, kept: Collection[str] = ()) -> tuple[str, ...]:
+def purge(storage: Storage, permit: Permit, now_ms: int, kept: Collection[str] = ()) -> tuple[str, ...]:
     """
     Delete the removals for good whose time in quarantine is over. Damaged manifests stay.
 
     Args:
         storage: Of the table.
+        permit: To delete data.
         now_ms: In epoch milliseconds.
         kept: Names of removals that stay whatever their time: those that are being undone.
 
@@ -153,6 +155,7 @@ def purge(storage: Storage, now_ms: int, kept: Collection[str] = ()) -> tuple[st
         The names of the deleted ones.
     """
     over = []
+    permit.check()
     for name in removals(storage):
         if name in kept:
             continue

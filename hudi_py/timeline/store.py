@@ -20,6 +20,7 @@ from hudi_py.model.instant_time import next_instant_time
 from hudi_py.runtime.clock import Clock, SystemClock, zone_of
 from hudi_py.runtime.randomness import MACHINE, Randomness
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.deletion import DeletionSwitch
 from hudi_py.timeline.leases import LeaseFolder
 from hudi_py.timeline.lock import NO_LOCK, Lock
 from hudi_py.timeline.timeline import Timeline, build_timeline
@@ -46,6 +47,7 @@ class TimelineStore:
         lock: The table's lock.
         randomness: Returns as many random bytes as it is asked for.
         ignores_leases: Whether deletions go on in spite of leases.
+        forbids_deletion: Whether the settings forbid deletion; the table may forbid it, too.
     """
 
     def __init__(
@@ -57,17 +59,31 @@ class TimelineStore:
         lock: Lock = NO_LOCK,
         randomness: Randomness = MACHINE,
         ignores_leases: bool = False,
+        forbids_deletion: bool = False,
     ) -> None:
         self.storage = storage
         self.lock = lock
         self.config = config
         self.clock = clock or SystemClock()
         self.leases = LeaseFolder(storage, self.clock, ignores_leases)
+        self.deletion = DeletionSwitch(storage, forbids_deletion)
         self.zone = zone_of(config.timezone)
         self.layout = config.format.layout
         self.folder = config.timeline_folder
         self._randomness = randomness
         self._contents: dict[str, bytes] = {}
+
+    def afresh(self, config: TableConfig | None = None) -> TimelineStore:
+        """Return the same store without what it has read; with other properties of the table if given."""
+        return TimelineStore(
+            self.storage,
+            config or self.config,
+            self.clock,
+            lock=self.lock,
+            randomness=self._randomness,
+            ignores_leases=self.leases.is_ignored,
+            forbids_deletion=self.deletion.is_off_by_settings,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_contents": {}}  # each process reads for itself

@@ -40,6 +40,7 @@ def commands(table: str, time: str) -> list[list[str]]:
         ["savepoint", "list", table],
         ["tag", "list", table, "--json"],
         ["doctor", table],
+        ["deletion", "show", table],
         ["du", table, "--by-commit"],
         ["history", table],
         ["diff", table, time, "now"],

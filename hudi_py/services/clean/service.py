@@ -6,6 +6,7 @@ Source: rules/table-services A-7 to A-15; Hudi ``CleanActionExecutor``, ``CleanP
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 import attrs
@@ -35,6 +36,7 @@ from hudi_py.services.clean.planning.stored_plan import to_record
 from hudi_py.services.clean.planning.table_planner import TablePlanner
 from hudi_py.services.clean.result import CleanResult
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.deletion import Permit
 from hudi_py.timeline.quarantine import pending_undos, purge
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import prepared
@@ -80,6 +82,18 @@ class CleanService:
             engine=self.engine,
         )
 
+    def permit(self, known: Mapping[str, str] | None = None) -> Permit:
+        """
+        Return the permission to delete.
+
+        Args:
+            known: The properties of the table if they were read just now.
+
+        Raises:
+            RefusedError: Deletion is forbidden in this table (``hoodie_py.gc.enabled=false``); nothing was changed.
+        """
+        return self.contents.store.deletion.permit("a clean", known)
+
     def plan(self, *, details: bool = False, sizes: bool = False) -> CleanPlan:
         """What a clean would do, see `TablePlanner.plan`; nothing is written."""
         return self.planner.plan(details=details, sizes=sizes)
@@ -98,10 +112,11 @@ class CleanService:
         """
         if not self.config.services_enabled:
             return None
+        permit = self.permit()
         self.contents.store.leases.purge()
         deadline = deadline or self.planner.deadline()
         self._remove_expired(deadline)
-        return self._schedule(deadline)
+        return self._schedule(deadline, permit)
 
     def _remove_expired(self, deadline: Deadline) -> tuple[Instant, ...]:
         """Delete expired savepoints, unless the clean that no longer needs them would be refused."""
@@ -117,7 +132,7 @@ class CleanService:
 
         return self.planner.savepoints.remove_expired(look_ahead)
 
-    def _schedule(self, deadline: Deadline) -> Instant | None:
+    def _schedule(self, deadline: Deadline, permit: Permit) -> Instant | None:
         store = self.contents.store
         # Instants that a crash left half written are repaired first: they would block every later clean.
         with store.lock.held("clean"):
@@ -142,13 +157,16 @@ class CleanService:
         self._refuse(seen, plan, timeline)
         # Otherwise its plan would only be withdrawn before anything is deleted.
         if not {each.id for each in store.leases.in_force()} <= {lease.id for lease in seen.leases}:
-            return self._schedule(deadline)
+            return self._schedule(deadline, permit)
         with store.lock.held("clean"):
+            permit.check()  # Apache Hudi would carry out a stored plan
             if store.lock.is_used:
                 timeline = store.load()
                 # The plan was made without the lock, so a savepoint or rollback may have come in between.
                 if is_outdated(seen.timeline, timeline):
-                    return self._schedule(deadline)  # the lock is still held, so no other process interferes again
+                    return self._schedule(
+                        deadline, permit
+                    )  # the lock is still held, so no other process interferes again
             # Noted before the plan is stored, and corrected after it: a crash in between costs a second look at most.
             remember_unseen(store.storage, seen.unseen, seen.unseen | plan.unseen)
             # Before the instant: a metadata table that has to be dropped must be gone when the clean begins.
@@ -178,7 +196,10 @@ class CleanService:
         Returns:
             The deleted savepoints, oldest first.
         """
-        return self.planner.savepoints.remove_expired() if self.config.services_enabled else ()
+        if not self.config.services_enabled:
+            return ()
+        self.permit()
+        return self.planner.savepoints.remove_expired()
 
     def execute_pending(self, deadline: Deadline | None = None, *, planned: Instant | None = None) -> list[CleanResult]:
         """
@@ -218,28 +239,34 @@ class CleanService:
             )
         return results
 
-    def run(self) -> list[CleanResult]:
-        """Schedule a clean if none is pending, carry out pending ones, and plan again if a plan was withdrawn."""
+    def run(self, permit: Permit | None = None) -> list[CleanResult]:
+        """
+        Schedule a clean if none is pending, carry out pending ones, and plan again if a plan was withdrawn.
+
+        Args:
+            permit: From `permit`, if it was asked before.
+        """
         if not self.config.services_enabled:
             return []
+        permit = permit or self.permit()
         self.contents.store.leases.purge()
         deadline = self.planner.deadline()
         if self.config.quarantine:
-            self._empty_quarantine()
+            self._empty_quarantine(permit)
         expired = tuple(each.requested_time for each in self._remove_expired(deadline))
-        planned = self._schedule(deadline)
+        planned = self._schedule(deadline, permit)
         results = self.execute_pending(deadline, planned=planned)
         # Once only: if the new plan is withdrawn, too, somebody changes the table faster than it can be planned.
         if any(result.withdrawn for result in results):
-            planned = self._schedule(deadline)
+            planned = self._schedule(deadline, permit)
             results += self.execute_pending(deadline, planned=planned)
         return [attrs.evolve(each, expired_savepoints=expired) for each in results[:1]] + results[1:]
 
-    def _empty_quarantine(self) -> None:
+    def _empty_quarantine(self, permit: Permit) -> None:
         store = self.contents.store
         with store.lock.held("quarantine"):  # an undo holds it, too, from its first look at the files to its end
             undone = pending_undos(self.contents, store.load())
-            purge(store.storage, int(store.clock.now().timestamp() * 1000), undone)
+            purge(store.storage, permit, int(store.clock.now().timestamp() * 1000), undone)
 
     def _remember_leftovers(self, seen: Situation, plan: CleanPlan) -> None:
         """Forget files left by earlier cleans that are deleted by now, or that the plan deletes."""

@@ -39,6 +39,12 @@ RULES: Final[Mapping[str, Rule]] = {
         "hoodie.table.services.enabled=false: neither cleans nor archival run",
         "leave the setting out, or run hudi-py clean and hudi-py archive without it",
     ),
+    "deletion-off": Rule(
+        _WARNING,
+        "hoodie_py.gc.enabled=false: hudi_py deletes no data from this table; Apache Hudi does not know this switch",
+        "switch off the cleans of Apache Hudi's writers (hoodie.clean.automatic=false); when it is to end, "
+        "hudi-py deletion allow",
+    ),
     "clean-automatic-off": Rule(
         _INFO,
         "hoodie.clean.automatic=false: commits do not clean",

@@ -53,6 +53,7 @@ class Health:
         archive: Settings of archival; None if they contradict each other.
         is_clean_automatic: Whether commits clean.
         has_lock: Whether the settings name a lock.
+        no_deletion: Why no data may be deleted; None if it may.
         trigger, scope, earliest, warnings: Of the next clean; None and empty if it cannot be planned.
         is_overtaken: Whether the commit where the last clean stopped is archived.
         archival: Plan of the next archival; None if it cannot be planned.
@@ -70,6 +71,7 @@ class Health:
     archive: ArchiveConfig | None
     is_clean_automatic: bool
     has_lock: bool
+    no_deletion: str | None = None
     trigger: Trigger | None = None
     scope: Scope | None = None
     earliest: Instant | None = None
@@ -96,6 +98,8 @@ def judge(health: Health) -> Iterator[Finding]:
 
 def _settings(health: Health) -> Iterator[Finding]:
     clean, archive = health.clean, health.archive
+    if health.no_deletion is not None:
+        yield finding("deletion-off", "settings", health.no_deletion)
     if clean is not None and not clean.services_enabled:
         yield finding("services-off", "settings")
     elif not health.is_clean_automatic:

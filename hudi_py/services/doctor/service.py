@@ -88,6 +88,7 @@ class DoctorService:
             archive=archive,
             is_clean_automatic=self.settings[keys.CLEAN_AUTOMATIC],
             has_lock=bool(self.settings[keys.LOCK_PROVIDER]),
+            no_deletion=store.deletion.why_off(),
             small_bytes=max(self.settings[keys.PARQUET_SMALL_FILE_LIMIT], 0),
             target_bytes=max(self.settings[keys.PARQUET_MAX_FILE_SIZE], 1),
         )

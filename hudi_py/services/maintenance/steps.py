@@ -20,6 +20,8 @@ class Maintained(Protocol):
     @property
     def orphans(self) -> Callable[..., Any]: ...
     @property
+    def deletion_forbidden(self) -> str | None: ...
+    @property
     def remove_expired_savepoints(self) -> Callable[..., Any]: ...
 
 
@@ -34,7 +36,14 @@ def works(table: Maintained, max_deletes: int | None) -> list[Work]:
     # No value at all instead of None: a limit from the settings has to stay in force.
     limit = {} if max_deletes is None else {"max_files": max_deletes}
 
+    def forbidden() -> ChoreResult | None:
+        why = table.deletion_forbidden
+        return None if why is None else ChoreResult(f"left out, no data is deleted: {why}", is_due=False)
+
     def plan_clean() -> ChoreResult:
+        left_out = forbidden()
+        if left_out is not None:
+            return left_out
         plan = table.plan_clean(**limit)
         files = {file.path: file.reason.value for group in plan.files.values() for file in group}
         if plan.would_schedule:
@@ -43,6 +52,9 @@ def works(table: Maintained, max_deletes: int | None) -> list[Work]:
         return ChoreResult(why, is_due=False)
 
     def clean() -> ChoreResult:
+        left_out = forbidden()
+        if left_out is not None:
+            return left_out
         results = table.clean(**limit)
         files = {path: f"clean {each.instant} removed it" for each in results for path in each.deleted_files}
         if not results:

@@ -37,6 +37,7 @@ from hudi_py.storage.base import Entry, SideFileLeft, Storage, StorageFailure
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.completions import contents_of, may_run_again, undone_by
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.deletion import Permit
 from hudi_py.timeline.heartbeat import Rhythm, pulses
 from hudi_py.timeline.markers import read_markers
 from hudi_py.timeline.quarantine import Manifest, free_name, pending_undos, sizes_in, store_manifest
@@ -133,19 +134,23 @@ class OrphanService:
         Find, judge and remove.
 
         Raises:
-            RefusedError: There are files to remove, but something about the table is in doubt; nothing was removed.
+            RefusedError: Deletion is forbidden, or there are files to remove and something about the table is in doubt;
+                nothing was removed.
             ConflictError: Another writer holds the table's lock; nothing was removed.
             As `plan`.
         """
+        if self.action is OrphanAction.SHOW:
+            return self.plan()
+        permit = self._store.deletion.permit("the removal of orphans")  # before the search, which takes long
         report, suspects, early = self._search()
         self._refuse(report)
-        if self.action is OrphanAction.SHOW or not (report.to_remove or report.empty_folders):
+        if not (report.to_remove or report.empty_folders):
             return report  # with nothing to remove, there is nothing to lock
         with self._store.lock.held("orphans"):
             # What was found without the lock may be out of date: a write that began since has an instant now.
             again = self._judged(report, suspects, early)
             self._refuse(again)
-            return self._remove(again)
+            return self._remove(again, permit)
 
     # --- searching -----------------------------------------------------------------------------------------------
     def _search(self) -> tuple[OrphanReport, list[OrphanFile], frozenset[str]]:
@@ -192,7 +197,7 @@ class OrphanService:
     def _judged(self, report: OrphanReport, suspects: list[OrphanFile], early: frozenset[str]) -> OrphanReport:
         """Judge the suspects by the table as it is now; those that changed since they were listed are left out."""
         # A store of its own: contents read before the lock was taken must not decide.
-        contents = Contents(self._afresh())
+        contents = Contents(self._store.afresh())
         facts = gather(contents, self.table, metadata=FILES_PARTITION in self.table.metadata_partitions)
         expected = Expectation(facts)
         doubtful = list(doubts(facts, expected, early))
@@ -266,13 +271,14 @@ class OrphanService:
 
     # --- removing ------------------------------------------------------------------------------------------------
     def _refuse(self, report: OrphanReport) -> None:
-        if report.doubts and self.action is not OrphanAction.SHOW and (report.to_remove or not report.verdicts):
+        if report.doubts and (report.to_remove or not report.verdicts):
             raise RefusedError(
                 f"{self._storage.root}: no file was removed: {'; '.join(report.doubts)}. Look at hudi-py orphans "
                 "--dry-run and hudi-py check"
             )
 
-    def _remove(self, report: OrphanReport) -> OrphanReport:
+    def _remove(self, report: OrphanReport, permit: Permit) -> OrphanReport:
+        permit.check()
         # The oldest first, so that runs with a limit come to an end although new orphans appear.
         chosen = sorted(report.to_remove, key=rank)[: self.max_deletes]
         paths = [each.file.path for each in chosen]
@@ -317,10 +323,6 @@ class OrphanService:
     @property
     def _storage(self) -> Storage:
         return self.contents.store.storage
-
-    def _afresh(self) -> TimelineStore:
-        store = self._store
-        return TimelineStore(store.storage, store.config, store.clock, lock=store.lock)
 
 
 def _still_there(suspects: Iterable[OrphanFile], folders: Mapping[str, Mapping[str, Entry]]) -> Iterator[OrphanFile]:

@@ -21,7 +21,6 @@ from hudi_py.services.recovery.gather_locks import gather_locks
 from hudi_py.services.recovery.plan import lock_findings, plan_recovery
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
-from hudi_py.timeline.store import TimelineStore
 
 _ROUNDS_MAX = 5  # a step may uncover another problem, twice in a row at most, which the next round settles
 
@@ -117,10 +116,7 @@ class RecoveryService:
         """The table as the last round left it; what was read before is read again."""
         store = self.contents.store
         config = read_table_config(store.storage)
-        afresh = TimelineStore(
-            store.storage, config, store.clock, lock=store.lock, ignores_leases=store.leases.is_ignored
-        )
-        return attrs.evolve(self, contents=Contents(afresh), table=config)
+        return attrs.evolve(self, contents=Contents(store.afresh(config)), table=config)
 
     @property
     def executor(self) -> RecoveryExecutor:

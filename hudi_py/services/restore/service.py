@@ -93,6 +93,7 @@ class RestoreService:
                 restore is pending.
             CorruptMetadata: The archive is damaged, so it is unknown which commits are archived.
         """
+        self.contents.store.deletion.permit(f"restore to {savepoint_time}")
         timeline = self.contents.store.load()
         pending = self._pending(timeline, savepoint_time)
         if pending is not None:
@@ -116,6 +117,7 @@ class RestoreService:
     def _begin(self, savepoint_time: str) -> tuple[Requested, RestorePlan] | RestoreMetadata:
         """The restore to carry out, or the result of the last one if nothing has to be done."""
         store = self.contents.store
+        store.deletion.permit(f"restore to {savepoint_time}")
         timeline = store.load()
         instant = self._pending(timeline, savepoint_time)
         if instant is not None:

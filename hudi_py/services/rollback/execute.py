@@ -78,8 +78,11 @@ class RollbackExecutor:
         # Everything that can refuse comes before the first change.
         blocks = blocks_to_undo(plan, target.requested_time, store.config.format.log_naming)
         refuse_barred(store.storage, {*paths, *(block.partition_path for block in blocks)}, target.requested_time)
-        begun = _begun(Requested(store, instant))
         found = store.load().find(target.requested_time, Action(target.action))
+        # Here for all ways: a stored plan, also of Apache Hudi, or one of a restore that is continued.
+        if found is not None and found.is_completed:
+            store.deletion.permit(f"rollback of {found}")
+        begun = _begun(Requested(store, instant))
         # Asked before the target is reopened: afterwards it is not a completed one any more.
         keeps_plan = self._keeps_plan(found, target, publish=publish)
         if not keeps_plan:  # a service that is run again writes files under the same time, so it gets no fence

@@ -230,6 +230,7 @@ class RollbackService:
                 raise RefusedError(f"{target} is only planned: there is nothing to roll back yet")
             written = self._leftovers.of_pending(target)
             return CheckedRollback(planning.rollback_plan(planning.target_info(target), written, root))
+        self.contents.store.deletion.permit(f"rollback of {target}")  # its rows were shown to readers
         refuse_leased(self.contents, f"rollback of {target}", (target.requested_time,))
         refuse_under_undo(self.contents, timeline, f"rollback of {target}")
         metadata = self.contents.commit(target)

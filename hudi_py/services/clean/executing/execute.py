@@ -48,6 +48,7 @@ from hudi_py.services.clean.planning.stored_plan import Names, is_partial
 from hudi_py.services.clean.result import CleanResult, Outcome, metadata_of, together
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.deletion import Permit
 from hudi_py.txn.commit import Begun, Requested
 
 TASK_FILES_MAX_TIMED: Final = 500  # where the time is limited: it is looked at between rounds of tasks
@@ -90,7 +91,8 @@ def execute_clean(
     began = _begin(recheck)
     if isinstance(began, CleanResult):
         return began
-    begun, instant, names = began, began.instant, recheck.left()
+    begun, permit = began
+    instant, names = begun.instant, recheck.left()
     # What failed before is expected to fail again, and is no sign of wrong access.
     known = LEFTOVERS.load(store.storage)
     if reporter.is_heard:
@@ -98,13 +100,13 @@ def execute_clean(
         engine = WatchedEngine(engine, reporter)
     started = store.clock.now()
     quarantine = quarantine_of(store, config, instant, names, recheck.plan.partitions_to_delete)
-    outcome = _delete(recheck, engine, config, names, deadline, quarantine)
+    outcome = _delete(recheck, engine, config, names, deadline, permit, quarantine)
     # Only at the first attempt: a later one completes without such files, or they would block all cleans for ever.
     if is_first_attempt:
         _check_access(outcome, names, known, store.storage.root)
     plan = _as_carried_out(recheck)
     # Folders last, and only when no file is left: a folder with its metafile deleted would hide remaining files.
-    gone = {} if outcome.left else _delete_partitions(store.storage, plan.partitions_to_delete, quarantine)
+    gone = {} if outcome.left else _delete_partitions(store.storage, plan.partitions_to_delete, permit, quarantine)
     elapsed_ms = max(0, int((store.clock.now() - started).total_seconds() * 1000))
     metadata = metadata_of(instant, plan, outcome, frozenset(gone), config, elapsed_ms)
     log.info(
@@ -154,7 +156,7 @@ def _finish(
     return _complete(contents, metadata_table, begun, result)
 
 
-def _begin(recheck: Recheck) -> Begun | CleanResult:
+def _begin(recheck: Recheck) -> tuple[Begun, Permit] | CleanResult:
     """
     Judge the plan and make the clean inflight, both under the lock; a result if nothing is left to do.
 
@@ -172,6 +174,8 @@ def _begin(recheck: Recheck) -> Begun | CleanResult:
             return _result(instant, contents.clean(found), superseded=True)
         if found is None or (found.state is State.REQUESTED and not recheck.is_right):
             return _withdraw(recheck)
+        # Under the lock, as the switch is set: from then on, no clean begins.
+        permit = store.deletion.permit(f"clean {instant.requested_time}")
         if not recheck.is_right:
             log.warning(
                 "clean.plan.settled",
@@ -179,7 +183,8 @@ def _begin(recheck: Recheck) -> Begun | CleanResult:
                 files_spared=recheck.spared_count,
                 reason=recheck.why,
             )
-        return _start(Requested(store, found)) if found.state is State.REQUESTED else Begun(store, found)
+        begun = _start(Requested(store, found)) if found.state is State.REQUESTED else Begun(store, found)
+        return begun, permit
 
 
 def _withdraw(recheck: Recheck) -> CleanResult:
@@ -290,13 +295,19 @@ def _complete(
 
 
 def _delete(
-    recheck: Recheck, engine: Engine, config: CleanConfig, names: Names, deadline: Deadline, quarantine: str = ""
+    recheck: Recheck,
+    engine: Engine,
+    config: CleanConfig,
+    names: Names,
+    deadline: Deadline,
+    permit: Permit,
+    quarantine: str = "",
 ) -> Outcome:
     """
     Delete all files in tasks of about equal size (rule A-64), round by round.
 
     A round limits the memory, and none begins after the time is up, except for the first. Before all others the
-    timeline is read again, so that files that are needed since are kept.
+    timeline is read again, so that files that are needed since are kept, and whether deletion is still allowed.
     """
     storage, spared_before = recheck.contents.store.storage, recheck.spared_count
     total = sum(map(len, names.values()))
@@ -316,6 +327,7 @@ def _delete(
         count += sum(len(some) for task in round_ for _, some in task.files)
         if tried:
             recheck.run()
+            permit.check()
             round_ = [recheck.without_spared(task) for task in round_]
         for result in engine.map(delete_files, round_, parallelism=width, description="clean: delete files"):
             missing.update(result.missing)
@@ -346,10 +358,12 @@ def _check_access(outcome: Outcome, names: Names, known: Leftovers, root: str) -
 
 
 def _delete_partitions(
-    storage: Storage, partition_paths: Sequence[str], quarantine: str = ""
+    storage: Storage, partition_paths: Sequence[str], permit: Permit, quarantine: str = ""
 ) -> dict[str, tuple[str, ...]]:
     """Remove dropped partitions; removed ones to the names that were left in them."""
     gone = {}
+    if partition_paths:
+        permit.check()
     for path in partition_paths:
         names = _delete_partition(storage, path, quarantine)
         if names is not None:

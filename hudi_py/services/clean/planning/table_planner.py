@@ -103,6 +103,10 @@ class TablePlanner:
         if details or sizes:
             self.refuse_lost(seen, plan)
             plan = attrs.evolve(plan, refused=barred(self.contents.store.storage, plan.files))
+        why = self.contents.store.deletion.why_off()
+        if why is not None:
+            refusal = f"a clean is refused, no data is deleted from this table: {why}"
+            plan = attrs.evolve(plan, warnings=(*plan.warnings, refusal))
         return plan
 
     def plan_of(self, seen: Situation, deadline: Deadline, *, details: bool = False, sizes: bool = False) -> CleanPlan:

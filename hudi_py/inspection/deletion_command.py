@@ -1,0 +1,63 @@
+"""The command ``hudi-py deletion``."""
+
+from __future__ import annotations
+
+import click
+
+from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.options import Common, command
+from hudi_py.inspection.say import say
+
+
+@click.group()
+def deletion() -> None:
+    """
+    Forbid or allow the deletion of data from a table.
+
+    While it is forbidden, cleans, searches for orphans, rollbacks of completed commits and restores are refused, and
+    commits leave out their clean, in every process of hudi-py. Apache Hudi does not know this switch.
+    """
+
+
+@deletion.command()
+@click.argument("table")
+@command
+def forbid(common: Common, table: str) -> None:
+    r"""
+    Delete no data from the table any more, until "hudi-py deletion allow".
+
+    \b
+    Example:
+      hudi-py deletion forbid s3://lake/trips
+    """
+    _show(common, table, is_forbidden=True, changed=common.open(table).forbid_deletion())
+
+
+@deletion.command()
+@click.argument("table")
+@command
+def allow(common: Common, table: str) -> None:
+    """Allow the deletion of data again."""
+    _show(common, table, is_forbidden=False, changed=common.open(table).allow_deletion())
+
+
+@deletion.command()
+@click.argument("table")
+@command
+def show(common: Common, table: str) -> None:
+    """Show whether data may be deleted, and why not."""
+    why = common.open(table).read_only().deletion_forbidden
+    if common.as_json:
+        print_json({"forbidden": why is not None, "why": why})
+    else:
+        say(f"no data is deleted from {table}: {why}" if why else f"data may be deleted from {table}")
+
+
+def _show(common: Common, table: str, *, is_forbidden: bool, changed: bool) -> None:
+    if common.as_json:
+        print_json({"forbidden": is_forbidden, "changed": changed})
+        return
+    word = "forbidden" if is_forbidden else "allowed"
+    say(f"deletion of data is {word} in {table}" if changed else f"deletion was {word} already; nothing was changed")
+    if is_forbidden:
+        say("Apache Hudi does not know this: where it writes the table, set hoodie.clean.automatic=false")

@@ -1,0 +1,101 @@
+"""
+Whether data may be deleted from a table: the one question that everything asks that deletes files with committed rows.
+
+The switch is ``hoodie_py.gc.enabled``. As a property of the table it is in force for every process of hudi_py, as a
+setting for one process; either of them forbids, and none overrules the other. Apache Hudi does not know it.
+
+The property is read at every question, because it may be set while a service is running. A `Permit` is needed by
+whatever deletes, and only `DeletionSwitch.permit` makes one, so that no deleter can pass this place by. What no reader
+was ever shown needs none: files of failed writes, and hudi_py's own notes (docs/decisions/no-deletion.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from hudi_py.config.keys import GC_ENABLED
+from hudi_py.errors import RefusedError, TableNotFound
+from hudi_py.storage.base import Storage
+from hudi_py.timeline.properties_file import PROPERTIES_FILE, read_properties
+
+SWITCH: Final = GC_ENABLED.name
+
+
+@attrs.frozen
+class DeletionSwitch:
+    """
+    Args:
+        storage: The table's storage.
+        is_off_by_settings: Whether the settings of this process forbid deletion.
+    """
+
+    storage: Storage
+    is_off_by_settings: bool = False
+
+    def why_off(self, known: Mapping[str, str] | None = None) -> str | None:
+        """
+        Why nothing may be deleted, as part of a sentence; None if it may.
+
+        Args:
+            known: The properties of the table if they were read just now.
+
+        Raises:
+            CorruptMetadata: The properties of the table are damaged, so it is unknown whether data may be deleted.
+        """
+        if self.is_off_by_settings:
+            return f"{SWITCH}=false in the settings"
+        try:
+            given = (read_properties(self.storage) if known is None else known).get(SWITCH, "").strip()
+        except TableNotFound:  # a metadata table that is being made; a table of rows is never opened without properties
+            return None
+        # Any other text was meant to say something about deletion: in doubt, nothing is deleted.
+        return None if given.lower() in ("", "true") else f"{SWITCH}={given} in {PROPERTIES_FILE}"
+
+    def permit(self, what: str, known: Mapping[str, str] | None = None) -> Permit:
+        """
+        Return what a deletion needs.
+
+        Args:
+            what: What is to be done, for the message.
+            known: As `why_off`.
+
+        Raises:
+            RefusedError: Deletion is forbidden in this table.
+            CorruptMetadata: As `why_off`.
+        """
+        permit = Permit(self, what)
+        permit.check(known)
+        return permit
+
+
+@attrs.frozen
+class Permit:
+    """
+    The permission to delete files with committed rows; from `DeletionSwitch.permit`.
+
+    Args:
+        what: What is to be done, for the message.
+    """
+
+    _switch: DeletionSwitch
+    what: str
+
+    def check(self, known: Mapping[str, str] | None = None) -> None:
+        """
+        Ask again, before each part of a long deletion.
+
+        Args:
+            known: As `DeletionSwitch.why_off`.
+
+        Raises:
+            RefusedError: Deletion has been forbidden since; nothing more is deleted.
+        """
+        why = self._switch.why_off(known)
+        if why is not None:
+            raise RefusedError(
+                f"{self._switch.storage.root}: {self.what} refused, no data is deleted from this table: {why}. If "
+                "that is meant to end: hudi-py deletion allow TABLE"
+            )
