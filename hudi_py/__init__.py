@@ -59,8 +59,9 @@ if TYPE_CHECKING:
     from hudi_py.services.check.findings import Finding, Severity
     from hudi_py.services.clean.executing.watch import CleanProgress, OnProgress
     from hudi_py.services.clean.planner import CleanPlanner
-    from hudi_py.services.clean.planning.plan import CleanPlan, Scope, Unseen
+    from hudi_py.services.clean.planning.plan import CleanPlan
     from hudi_py.services.clean.planning.planned_files import PlannedFile, PlannedFiles
+    from hudi_py.services.clean.planning.scope import Scope, Unseen
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.retention.policy import Reason, Verdict
     from hudi_py.services.clustering.plan import PlannedClustering, PlannedGroup
@@ -113,7 +114,8 @@ _NAMES = {
     "services.check.findings": "Finding Severity",
     "services.clean.executing.watch": "CleanProgress OnProgress",
     "services.clean.planner": "CleanPlanner",
-    "services.clean.planning.plan": "CleanPlan Scope Unseen",
+    "services.clean.planning.plan": "CleanPlan",
+    "services.clean.planning.scope": "Scope Unseen",
     "services.clean.planning.planned_files": "PlannedFile PlannedFiles",
     "services.clean.result": "CleanResult",
     "services.clustering.plan": "PlannedClustering PlannedGroup",

@@ -108,6 +108,7 @@ PURE_MODULES = {
     "policy",
     "plan",
     "ladder",
+    "scope",
     "windows",
     "build",
     "view",

@@ -47,7 +47,7 @@ from hudi_py.services.archive.plan import (
     plan_archive,
 )
 from hudi_py.services.clean.planning.plan import SAVEPOINTED_TIMES
-from hudi_py.services.clean.retention.policy import earliest_to_retain
+from hudi_py.services.clean.retention.windows import earliest_to_retain
 from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.lock import held_if_free

@@ -28,9 +28,10 @@ from hudi_py.services.clean.memory.leftovers import (
     without_side_files,
 )
 from hudi_py.services.clean.planning.examination import remember_unseen
-from hudi_py.services.clean.planning.plan import CleanPlan, Unseen
+from hudi_py.services.clean.planning.plan import CleanPlan
 from hudi_py.services.clean.planning.progress import progress_of, remember
 from hudi_py.services.clean.planning.repair import repair_cleans
+from hudi_py.services.clean.planning.scope import Unseen
 from hudi_py.services.clean.planning.situation import Situation, is_outdated
 from hudi_py.services.clean.planning.stored_plan import to_record
 from hudi_py.services.clean.planning.table_planner import TablePlanner

@@ -16,7 +16,7 @@ from hudi_py.model.instant_time import format_instant_time, parse_instant_time, 
 from hudi_py.model.words import counted, human_bytes, human_span
 from hudi_py.services.archive.plan import ArchivePlan, Bound
 from hudi_py.services.check.findings import Finding
-from hudi_py.services.clean.planning.plan import Scope, Trigger
+from hudi_py.services.clean.planning.scope import Scope, Trigger
 from hudi_py.services.doctor.findings import finding
 from hudi_py.services.explain.explain import window_blocker
 from hudi_py.services.usage.facts import Holder, Usage

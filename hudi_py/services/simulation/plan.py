@@ -16,8 +16,8 @@ from hudi_py.fsview.build import GroupKey, ViewContext, build_partition
 from hudi_py.fsview.fate import Protection
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import parse_instant_time
-from hudi_py.services.clean.retention.policy import earliest_of, judge_partition, windows
-from hudi_py.services.clean.retention.windows import keeps_of
+from hudi_py.services.clean.retention.policy import judge_partition
+from hudi_py.services.clean.retention.windows import earliest_of, keeps_of, windows
 from hudi_py.timeline.timeline import Timeline
 
 

@@ -13,8 +13,9 @@ from hudi_py.fsview.build import PendingOperation, ViewContext, build_partition
 from hudi_py.fsview.fate import Protection
 from hudi_py.model.files import BASE_FILE_PATTERN, format_base_file, parse_base_file
 from hudi_py.services.clean.planning.breakers import Census
-from hudi_py.services.clean.planning.plan import Scope, assemble
+from hudi_py.services.clean.planning.plan import assemble
 from hudi_py.services.clean.planning.quick import QuickJudge
+from hudi_py.services.clean.planning.scope import Scope
 from hudi_py.services.clean.retention.policy import Reason, judge_partition
 from hudi_py.storage.base import is_hidden
 from hudi_py.storage.local import LocalStorage

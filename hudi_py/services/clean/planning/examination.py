@@ -18,7 +18,7 @@ import attrs
 from hudi_py.model.files import is_partition_path
 from hudi_py.runtime.clock import Deadline
 from hudi_py.services.clean.memory.notes import Note
-from hudi_py.services.clean.planning.plan import Unseen
+from hudi_py.services.clean.planning.scope import Unseen
 from hudi_py.services.clean.retention.policy import PartitionJudgement
 from hudi_py.storage.base import Entry, Storage
 

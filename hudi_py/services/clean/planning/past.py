@@ -9,8 +9,9 @@ from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CleanMetadata
-from hudi_py.services.clean.planning.plan import COUNTED_VERSIONS, SAVEPOINTED_TIMES, LastClean
+from hudi_py.services.clean.planning.plan import COUNTED_VERSIONS, SAVEPOINTED_TIMES
 from hudi_py.services.clean.planning.repair import is_empty
+from hudi_py.services.clean.planning.scope import LastClean
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.cleaned import whole_from
 from hudi_py.timeline.contents import Contents

@@ -17,7 +17,8 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.errors import StorageError
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.memory.notes import Note
-from hudi_py.services.clean.planning.plan import CleanPlan, LastClean
+from hudi_py.services.clean.planning.plan import CleanPlan
+from hudi_py.services.clean.planning.scope import LastClean
 from hudi_py.services.clean.planning.situation import Situation
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.timeline import Timeline

@@ -20,8 +20,9 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
 from hudi_py.model.lease import Lease
 from hudi_py.services.clean.memory.leftovers import Leftovers
-from hudi_py.services.clean.planning.plan import COUNTED_VERSIONS, CleanPlan, LastClean, Scope, Trigger, Unseen
+from hudi_py.services.clean.planning.plan import COUNTED_VERSIONS, CleanPlan
 from hudi_py.services.clean.planning.quick import QuickJudge
+from hudi_py.services.clean.planning.scope import LastClean, Scope, Trigger, Unseen
 from hudi_py.services.clean.retention.policy import Keeps, PartitionJudgement, Snapshot, judge_partition
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.timeline import Timeline

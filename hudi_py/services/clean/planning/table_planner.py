@@ -33,21 +33,24 @@ from hudi_py.services.clean.executing.watch import Reporter
 from hudi_py.services.clean.memory.leftovers import (
     LEFTOVERS,
 )
-from hudi_py.services.clean.planning import plan as planning
+from hudi_py.services.clean.planning import scope as scoping
 from hudi_py.services.clean.planning.breakers import Census, tripped
 from hudi_py.services.clean.planning.budget import Budget, cut_to_budget
 from hudi_py.services.clean.planning.examination import UNSEEN, Examination
 from hudi_py.services.clean.planning.past import last_clean, whole_times
-from hudi_py.services.clean.planning.plan import CleanPlan, LastClean, Scope, Unseen
+from hudi_py.services.clean.planning.plan import CleanPlan, assemble
 from hudi_py.services.clean.planning.progress import PROGRESS, start_of_scope
+from hudi_py.services.clean.planning.scope import LastClean, Scope, Unseen
 from hudi_py.services.clean.planning.situation import Judge, Situation, checked
-from hudi_py.services.clean.retention.policy import PartitionJudgement, earliest_of, windows
+from hudi_py.services.clean.retention.policy import PartitionJudgement
 from hudi_py.services.clean.retention.windows import (
     check_cut_off,
     check_forgotten,
+    earliest_of,
     keeps_of,
     questionable,
     reaching_back,
+    windows,
 )
 from hudi_py.services.clean.verifying.verification import check, compare
 from hudi_py.services.clean.verifying.verify import Disagreement
@@ -137,7 +140,7 @@ class TablePlanner:
                 window, savepoints = seen.window_before, seen.savepoints_unfinished
             else:
                 window = cut.window
-        plan = planning.assemble(
+        plan = assemble(
             judgements,
             config=self.config,
             earliest=seen.retained_from(window),
@@ -208,10 +211,10 @@ class TablePlanner:
             whole_times=whole,
             warnings=(*questionable(self.config, kept, timeline), *map(_warning_of, expired)),
             last_clean=last,
-            scope=planning.with_unseen(self._scope(timeline, earliest, last, savepoints), unseen, earliest),
+            scope=scoping.with_unseen(self._scope(timeline, earliest, last, savepoints), unseen, earliest),
             leftovers=LEFTOVERS.load(self.contents.store.storage),
             unseen=unseen,
-            trigger=planning.trigger(timeline, last, self.config),
+            trigger=scoping.trigger(timeline, last, self.config),
             table_commits=table_commits,
         )
 
@@ -226,7 +229,7 @@ class TablePlanner:
         table_type = self.table.table_type
         progress = PROGRESS.load(self.contents.store.storage)
         start = start_of_scope(last, progress, timeline)
-        found = planning.scope(
+        found = scoping.scope(
             timeline, table_type, self.config, earliest=earliest, last_clean=start, savepoints=savepoints
         )
         if start is not last:
@@ -238,7 +241,7 @@ class TablePlanner:
         except (CorruptMetadata, NotFound) as error:  # a plan that looks at all partitions needs no archive
             log.warning("clean.archive.unreadable", reason=str(error))
             archived = None
-        return planning.scope_of_archive(found, timeline, table_type, earliest=earliest, archived=archived)
+        return scoping.scope_of_archive(found, timeline, table_type, earliest=earliest, archived=archived)
 
     def deadline(self) -> Deadline:
         return Deadline.after(self.contents.store.clock, self.config.max_duration)

@@ -1,18 +1,19 @@
-"""Makes the union of all keeps of a table, and checks the settings for it. Pure."""
+"""Finds the windows that a clean keeps, makes the union of all keeps, and checks the settings for it. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
+from typing import NamedTuple
 
 from hudi_py.config import keys
 from hudi_py.config.clean import CleanConfig
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Instant
-from hudi_py.model.instant_time import format_instant_time
+from hudi_py.model.instant_time import format_instant_time, time_before
 from hudi_py.model.lease import Lease
 from hudi_py.services.clean.retention.ladder import climb
-from hudi_py.services.clean.retention.policy import Keeps, Window
+from hudi_py.services.clean.retention.policy import Keeps, Reason
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -104,3 +105,94 @@ def questionable(config: CleanConfig, kept: Sequence[Window], timeline: Timeline
                 f"{config.hours_retained}h, which waits for pending writes"
             )
     return tuple(found)
+
+
+class Window(NamedTuple):
+    """A keep that is a window: its first instant, or None if it keeps everything."""
+
+    reason: Reason
+    earliest: Instant | None
+
+
+def windows(timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzinfo) -> tuple[Window, ...]:
+    """
+    The windows to keep, the policy's own first; none if slices are only counted.
+
+    Args:
+        timeline: The active timeline.
+        config: The settings of the clean.
+        now: The time of planning, with a time zone; only windows by time need it.
+        zone: Time zone of the table's instant times. Hudi uses the process's zone, whatever the table's is (A-20, K-8).
+    """
+    commits = timeline.commits_and_compaction
+    found = []
+    if config.older_than is not None:
+        found.append(Window(Reason.WINDOW, _from_cut_off(commits, config.older_than)))
+    elif config.counted_commits is not None:
+        found.append(Window(Reason.WINDOW, _last_commits(commits, config.counted_commits)))
+    elif config.window_age is not None:
+        start = _young(commits, config.window_age, now, zone)
+        if config.age_retained is not None:
+            # Not for Hudi's own policy by hours, which has no such guard (rule A-21, K-9); ours waits.
+            start = _not_past_pending(commits, start)
+        found.append(Window(Reason.WINDOW, _capped(commits, start, config.max_commits)))
+    if config.age_beside is not None:
+        start = _not_past_pending(commits, _young(commits, config.age_beside, now, zone))
+        found.append(Window(Reason.AGE, _capped(commits, start, config.max_commits)))
+    if config.min_commits is not None:
+        found.append(Window(Reason.FLOOR, _last_commits(commits, config.min_commits)))
+    return tuple(found)
+
+
+def earliest_to_retain(timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzinfo) -> Instant | None:
+    """
+    The earliest instant whose files must all be kept; None if there is none (rules A-16 to A-22).
+
+    Args:
+        timeline, now, zone: As `windows`.
+    """
+    return earliest_of(windows(timeline, config, now=now, zone=zone))
+
+
+def earliest_of(kept: Sequence[Window]) -> Instant | None:
+    """The start of the window that reaches back farthest; None if one keeps everything, or if there is none."""
+    starts = [window.earliest for window in kept]
+    known = [start for start in starts if start is not None]
+    # One that keeps everything wins over all others.
+    return min(known, key=lambda start: start.requested_time) if known and len(known) == len(starts) else None
+
+
+def _last_commits(commits: Timeline, count: int) -> Instant | None:
+    """Rules A-16 to A-18."""
+    completed = commits.completed()
+    return _not_past_pending(commits, completed[-count]) if len(completed) > count else None
+
+
+def _young(commits: Timeline, age: timedelta, now: datetime, zone: tzinfo) -> Instant | None:
+    """Rule A-20."""
+    limit = time_before(now, age, zone)
+    return next((i for i in commits.completed() if i.requested_time >= limit), None)
+
+
+def _from_cut_off(commits: Timeline, cut_off: str) -> Instant | None:
+    """The first commit from the cut-off on; if all are older, the newest, whose files are kept anyway."""
+    completed = commits.completed()
+    found = next((i for i in completed if i.requested_time >= cut_off), completed[-1] if completed else None)
+    return _not_past_pending(commits, found)
+
+
+def _not_past_pending(commits: Timeline, candidate: Instant | None) -> Instant | None:
+    """Rule A-18: no window begins after a pending write, which may still read the files before it."""
+    pending = commits.pending()
+    if candidate is None or not pending or candidate.requested_time <= pending[0].requested_time:
+        return candidate
+    before = [i for i in commits.completed() if i.requested_time < pending[0].requested_time]
+    return before[-1] if before else None
+
+
+def _capped(commits: Timeline, start: Instant | None, ceiling: int | None) -> Instant | None:
+    """Let the window reach back at most *ceiling* commits; also a window that has all commits."""
+    cap = None if ceiling is None else _last_commits(commits, ceiling)
+    if cap is None or (start is not None and start.requested_time >= cap.requested_time):
+        return start
+    return cap
