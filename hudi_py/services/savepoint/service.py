@@ -11,8 +11,7 @@ Source: rules/table-services C-1 to C-9; Hudi ``SavepointActionExecutor``, ``Sav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
@@ -20,19 +19,24 @@ import attrs
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError
-from hudi_py.fsview.build import PartitionView, ViewContext, build_partition
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.foreign import refuse_foreign
 from hudi_py.fsview.gone import first_gone
-from hudi_py.fsview.listing import Listing, listing_threads
 from hudi_py.fsview.loader import load_context, load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
-from hudi_py.model.files import join_path, parse_base_file
-from hudi_py.model.holes import Holes, holes_of
+from hudi_py.model.files import parse_base_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import SavepointMetadata
 from hudi_py.runtime.log import log
+from hudi_py.services.savepoint.gather import (
+    contents_of_savepoints,
+    earliest_retained,
+    names_of_savepoints,
+    partitions_of,
+    planned_deletions,
+    whole_files,
+)
 from hudi_py.services.savepoint.plan import (
     begins_timeline,
     check_all_there,
@@ -131,22 +135,22 @@ class SavepointService:
         if existing is not None and existing.is_completed:
             raise RefusedError(f"{time} is savepointed already; delete that savepoint first to change it")
         if name:
-            check_name(name, self._names(timeline), now)
+            check_name(name, names_of_savepoints(self.contents, timeline), now)
         check_not_undone(timeline, target, load_undoing(timeline, self.contents))
         # The cheap checks first: what follows lists every partition.
-        check_bound(target, *self._earliest_retained(timeline))
+        check_bound(target, *earliest_retained(self.contents, timeline))
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         if isinstance(listing, CheckedListing):
             listing = listing.until(time)  # files of later commits do not matter, even if they are lost
-        held = held_files(context, _partitions(context, listing), time)
+        held = held_files(context, partitions_of(context, listing), time)
         for partition, names in held.items():
             refuse_foreign(partition, names, self.table.base_file_extensions, "a savepoint")
-        check_pending_cleans(held, self._pending_cleans(timeline))
+        check_pending_cleans(held, planned_deletions(self.contents, timeline))
         bases = [(path, base) for path, names in held.items() for name in names if (base := parse_base_file(name))]
         check_nothing_is_gone(time, first_gone(self.contents, timeline, context, time, bases, with_pending=True))
         # Listed by the metadata table, which says what should be there. A savepoint without its files is worth nothing.
         if not listing.is_fresh:
-            there = self._folders(held, CheckedListing(self.contents, timeline, time))
+            there = whole_files(held, CheckedListing(self.contents, timeline, time), self.contents.store.storage)
             check_all_there(held, there, self.contents.store.storage.root)
         return time, SavepointMetadata(
             savepointed_by=user,
@@ -194,7 +198,7 @@ class SavepointService:
         with begun.withdrawn_if_refused() as timeline:
             target = savepoint_target(timeline, self.table.table_type, begun.instant.requested_time)
             check_not_undone(timeline, target, load_undoing(timeline, self.contents))
-            check_pending_cleans(metadata.files, self._pending_cleans(timeline))
+            check_pending_cleans(metadata.files, planned_deletions(self.contents, timeline))
             store = self.contents.store
             if not store.lock.is_used and is_archived(store.storage, self.table, target.requested_time):
                 raise RefusedError(
@@ -221,7 +225,9 @@ class SavepointService:
         held = {each.requested_time: "" for each in timeline.completed(Action.SAVEPOINT)}
         if not due_tags(times, held, *asked):
             return ()
-        tags = {instant.requested_time: content.name for instant, content in self._contents_of(timeline)}
+        tags = {
+            instant.requested_time: content.name for instant, content in contents_of_savepoints(self.contents, timeline)
+        }
         return due_tags(times, {**held, **tags}, *asked)
 
     def create_due(self, schedule: TagSchedule) -> tuple[Instant, ...]:
@@ -295,7 +301,7 @@ class SavepointService:
 
     def savepoints(self) -> tuple[tuple[Instant, SavepointMetadata], ...]:
         """Every completed savepoint with its content, oldest first."""
-        return self._contents_of(self.contents.store.load())
+        return contents_of_savepoints(self.contents, self.contents.store.load())
 
     def time_of(self, savepoint: str) -> str:
         """
@@ -369,51 +375,3 @@ class SavepointService:
     def _check_no_hole(self, timeline: Timeline, requested_time: str) -> None:
         if begins_timeline(timeline, requested_time):
             check_no_hole(timeline, load_archived(self.contents.store.storage, self.table), requested_time)
-
-    def _folders(self, paths: Collection[str], folders: CheckedListing) -> dict[str, frozenset[str]]:
-        """Names of the files in these partitions that have the sizes that their commits recorded."""
-
-        def names(path: str) -> frozenset[str]:
-            return frozenset(entry.name for entry in folders.partition(path, details=True))
-
-        with ThreadPoolExecutor(listing_threads(self.contents.store.storage)) as pool:
-            return dict(zip(paths, pool.map(names, paths), strict=True))
-
-    def _contents_of(self, timeline: Timeline) -> tuple[tuple[Instant, SavepointMetadata], ...]:
-        completed = timeline.completed(Action.SAVEPOINT)
-        return tuple((instant, self.contents.savepoint(instant)) for instant in completed)
-
-    def _names(self, timeline: Timeline) -> dict[str, str]:
-        return {content.name: instant.requested_time for instant, content in self._contents_of(timeline)}
-
-    def _earliest_retained(self, timeline: Timeline) -> tuple[str, Holes]:
-        """
-        The lower bound of rule C-2, and the snapshots that the last clean kept before its window.
-
-        The bound is that of the last clean, pending or not; without a clean it is the first completed commit.
-        """
-        cleans = timeline.of((Action.CLEAN,)).instants
-        if not cleans:
-            return timeline.commits.completed()[0].requested_time, Holes()
-        if cleans[-1].is_completed:
-            metadata = self.contents.clean(cleans[-1])
-            return metadata.earliest_commit_to_retain, holes_of(metadata)
-        plan = self.contents.clean_plan(cleans[-1])
-        earliest = plan.earliest_instant_to_retain
-        return "" if earliest is None else earliest.requested_time, holes_of(plan)
-
-    def _pending_cleans(self, timeline: Timeline) -> dict[str, frozenset[str]]:
-        planned = {}
-        for instant in timeline.pending(Action.CLEAN):
-            files = self.contents.clean_plan(instant).files_to_delete
-            planned[instant.requested_time] = frozenset(
-                join_path(partition, info.name) for partition, infos in files.items() for info in infos
-            )
-        return planned
-
-
-def _partitions(context: ViewContext, listing: Listing) -> Iterator[PartitionView]:
-    for path, entries in listing.walk(
-        details=True
-    ):  # sizes, because files that are cut off must not be protected as if they were complete
-        yield build_partition(context, path, ((entry.name, None) for entry in entries))
