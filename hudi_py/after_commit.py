@@ -59,6 +59,7 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
         _cluster(services, settings)
     except ConflictError as error:  # another process is doing the same
         log.info("write.services.superseded", instant=commit, why=str(error))
+        # With the clean: it is complete, whatever came in the way of the services after it.
         return Served(cleans=cleans)
     except HudiError as error:
         raise ServiceFailed(
@@ -99,6 +100,7 @@ def _compact(services: TableServices, settings: Settings, table: TableView) -> t
     service = services.compaction()
     if what == "run":
         return tuple(service.run())
+    # Loaded again, because the clean and the archival above have changed the timeline.
     if not table.refresh().timeline.pending(Action.COMPACTION):  # E-24
         service.schedule()
     return ()

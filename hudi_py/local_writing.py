@@ -136,6 +136,7 @@ def written(service: WriteService, data: Any, operation: str, words: CommitWords
     if operation.lower() not in OPERATIONS:
         raise ConfigError(f"operation {operation!r} is unknown; use one of {', '.join(OPERATIONS)}")
     memory = memory_of(service.settings)
+    # An attempt that loses against another writer is repeated, and a stream gives its rows only once.
     with gathered(data, service.stored_schema, memory, is_repeated=concurrency_of(service.settings).is_shared) as rows:
         return service.write(rows, operation.upper(), words)
 
@@ -144,5 +145,6 @@ def merged(
     service: WriteService, data: Any, on: tuple[str, ...], clauses: tuple[Clause, ...], words: CommitWords
 ) -> WriteResult:
     """Merge rows of this process into a table; see `hudi_py.MergeStatement`."""
+    # All rows in memory: each of them may match rows of any file.
     merge = Merge(source=arrow_table(data, service.stored_schema), on=on, clauses=clauses)
     return service.change(merge.find, "UPSERT", words)

@@ -93,6 +93,7 @@ class OpenedTable(Shown):
 
         require_served(self.settings, use)
         require_table_served(self.config, self.settings, use, self.storage.root)
+        # A warning only: releases of Hudi add properties, and most of them do not change how files are read.
         unknown = unknown_properties(self.config.properties)
         if unknown:
             log.warning("table.properties.unknown", table=self.storage.root, properties=unknown)
@@ -164,6 +165,7 @@ class OpenedTable(Shown):
         """
         try:
             return resolve_time(time, now=self._store.clock.now(), zone=self.zone)
+        # Names of savepoints come last, so that none can stand for another time than its text says.
         except ConfigError as error:
             if not isinstance(time, str):
                 raise
@@ -186,6 +188,7 @@ class OpenedTable(Shown):
 
     def read_only(self) -> Self:
         """Return the same table on a storage that refuses all changes."""
+        # On the storage itself, so that a mistake in a dry run is an error instead of a change.
         return type(self)(ReadOnlyStorage(self.storage), settings=self.settings.as_dict(), clock=self._store.clock)
 
     def rehearsal(self) -> Self:

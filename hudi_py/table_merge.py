@@ -187,6 +187,8 @@ class Merge:
 
     def _numbers(self, rows: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
         """Return the columns to match on and the number of each row: Arrow cannot join columns of every type."""
+        # In the types of the table: Arrow joins no columns of different types, and a cast of stored values could lose
+        # some.
         keys = pa.table({each: as_stored(rows.column(each), schema.field(each)) for each in self.on})
         return keys.append_column(name, pa.array(range(rows.num_rows), pa.int64()))
 
@@ -219,6 +221,7 @@ class Merge:
             if clause.deletes:
                 yield _Change(found, None)
                 continue
+            # A column of the source may serve conditions only, and is no column of the table then.
             names = [name for name in source.column_names if name in schema.names]
             update = clause.values or {name: Expression(f"`{_SOURCE}{name}`") for name in names}
             yield _Change(found, _updated(found, seen.take(mine), update, schema, generator))
@@ -298,6 +301,7 @@ def _decided(clauses: list[Clause], seen: pa.RecordBatch) -> Numbers:
     chosen: Numbers = np.full(seen.num_rows, -1, dtype=np.int64)
     for number, clause in enumerate(clauses):
         met = rows_met(clause.where, seen)
+        # Only rows that no earlier clause took: the first one whose condition is met decides, as in SQL.
         chosen[(chosen < 0) & met] = number
     return chosen
 

@@ -60,6 +60,8 @@ class TableRewriting(TableView):
         """
 
         def run() -> T:
+            # Under the lock: what looks like an interrupted rewrite may be one that another process is making right
+            # now.
             with self._store.lock.held("properties"):
                 finish_rewrite(self.storage)
             return action()

@@ -44,6 +44,7 @@ def rows_to_delete(where: Where) -> Find:
         )
 
     def find(table: TableView, generator: KeyGenerator, _: pa.Schema) -> Found:
+        # Key columns alone: deletions are written by key.
         found = table.rows(where=conditions, columns=list(generator.record_key_fields), with_meta=True).to_arrow()
         before = logs_before(table)
         if before is not None:
@@ -128,6 +129,7 @@ def check_settable(names: Mapping[str, Expression], generator: KeyGenerator | No
 
 
 def _literal(value: Any) -> str:
+    # NumPy's booleans are neither `bool` nor numbers.
     value = value.item() if hasattr(value, "item") else value  # a NumPy value
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
@@ -182,6 +184,7 @@ def refuse_twice(rows: pa.Table | None, who: str) -> None:
     """
     if rows is None:
         return
+    # By partition as well: tables with partitions may have a key once in each.
     counts = rows.group_by([PATH, KEY]).aggregate([([], "count_all")])
     twice = counts.filter(compute.greater(counts.column("count_all"), 1))
     if twice.num_rows:

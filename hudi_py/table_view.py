@@ -271,6 +271,7 @@ class TableView(OpenedTable):
     def _window(self, start: str | datetime | None, end: str | datetime | None) -> Window:
         from hudi_py.snapshot.window import Window
 
+        # `0` and `000`, as Hudi's readers spell the beginning of time, which is no valid instant.
         is_beginning = start is None or (isinstance(start, str) and not start.strip("0 "))
         after = "" if start is None or is_beginning else self.resolve_time(start)
         return Window(after, None if end is None else self.resolve_time(end))

@@ -131,6 +131,7 @@ class WriteService:
         return self._repeated(words, operation, lambda: self._write(rows, operation, words))
 
     def _write(self, rows: IncomingRows, operation: str, words: CommitWords) -> WriteResult:
+        # Loaded afresh for each attempt: a repeated one has to see what it lost against.
         table = self._target.opened_or_created(rows, operation).refresh()
         generator = self._target.key_generator(table)
         buckets = self._target.check(table, generator)
@@ -208,6 +209,7 @@ class WriteService:
 
     def _drop_partitions(self, paths: Collection[str], words: CommitWords) -> WriteResult:
         table = self._target.opened().refresh()
+        # For its refusals alone: a drop computes no keys, but it may meet a table that hudi_py must not write.
         self._target.check(table, self._target.key_generator(table, computes_paths=False))
         absent = sorted(set(paths) - set(table.partitions()))
         if absent or not paths:
@@ -259,6 +261,8 @@ class WriteService:
             if done is not None:  # another process committed this key between the two looks
                 transaction.abandon()
                 return done
+            # The rows were converted to the columns of before; with a single writer nobody can have changed them
+            # since.
             if concurrency.is_shared and table.schema_text() not in (None, based_on.schema):
                 transaction.abandon()
                 raise ConflictError(f"{self._storage.root}: its columns were changed at this moment; write again")
@@ -285,6 +289,8 @@ class WriteService:
             if (
                 not results
                 and not replaced
+                # A write key is recorded even if there are no rows: a repetition has to find that its version was
+                # done.
                 and not words.key
                 and (based_on.by_condition or not self._settings[keys.ALLOW_EMPTY_COMMIT])
             ):

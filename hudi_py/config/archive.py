@@ -57,6 +57,7 @@ def archive_config(settings: Settings) -> ArchiveConfig:
         ConfigError: A value is invalid, or the maximum is not larger than the minimum (A-2).
     """
     keep_min, keep_max = settings[keys.KEEP_MIN_COMMITS], settings[keys.KEEP_MAX_COMMITS]
+    # Equal ones would archive a single instant after each commit, and write an archive file for it.
     if keep_max <= keep_min:
         raise ConfigError(
             f"{keys.KEEP_MAX_COMMITS.name}={keep_max} must be larger than {keys.KEEP_MIN_COMMITS.name}={keep_min}"

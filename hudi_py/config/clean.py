@@ -131,12 +131,15 @@ class CleanConfig:
     @property
     def counted_commits(self) -> int | None:
         """Number of commits in the policy's window; None if the policy does not count commits."""
+        # A cut-off given for one run takes the place of the window, of whichever policy.
         by_commits = self.policy is CleanPolicy.KEEP_LATEST_COMMITS and self.older_than is None
         return self.commits_retained if by_commits else None
 
     @property
     def commits_required(self) -> int:
         """Nothing is deleted until the table has more completed commits than this (A-41)."""
+        # Hudi compares with the policy's number alone; the minimum of hudi_py is a second window, which must be full
+        # too.
         return max(self.counted_commits or 0, self.min_commits or 0)
 
     @property
@@ -150,6 +153,7 @@ class CleanConfig:
     def age_beside(self) -> timedelta | None:
         """Length of the window by time that is kept in addition to a policy of another kind; None if there is none."""
         by_age = self.policy is CleanPolicy.KEEP_LATEST_BY_HOURS and self.older_than is None
+        # With the policy by hours the span is that policy's own window, and must not count twice.
         return None if by_age else self.age_retained
 
     @property
@@ -183,6 +187,7 @@ def hours(count: int) -> timedelta:
     """Return a span of *count* hours, or the longest possible span if that is too long."""
     try:
         return timedelta(hours=count)
+    # Settings are whole numbers without an upper limit; a span beyond the calendar keeps everything, as intended.
     except OverflowError:
         return timedelta.max
 
@@ -215,6 +220,8 @@ def clean_config(settings: Settings) -> CleanConfig:
         keep_daily=settings[keys.CLEAN_KEEP_DAILY],
         keep_weekly=settings[keys.CLEAN_KEEP_WEEKLY],
         keep_monthly=settings[keys.CLEAN_KEEP_MONTHLY],
+        # Archived commits have no snapshots on the ladder, so plans warn of settings that archive them first; if
+        # archival is left to others, its limit is unknown.
         archive_max_commits=settings[keys.KEEP_MAX_COMMITS] if settings[keys.ARCHIVE_AUTOMATIC] else None,
         trigger_max_commits=settings[keys.CLEAN_TRIGGER_MAX_COMMITS],
         incremental=settings[keys.CLEAN_INCREMENTAL],
@@ -231,6 +238,7 @@ def clean_config(settings: Settings) -> CleanConfig:
         quarantine=settings[keys.CLEAN_QUARANTINE],
         quarantine_grace=settings[keys.QUARANTINE_GRACE],
     )
+    # The key itself, not its value: the default of the hours must not contradict an age that is given.
     _check(config, hours_given=keys.CLEAN_HOURS_RETAINED in settings)
     return config
 
@@ -240,6 +248,7 @@ def _policy(settings: Settings) -> CleanPolicy:
     if keys.CLEAN_POLICY in settings:
         return CleanPolicy(settings[keys.CLEAN_POLICY])
     given = [policy for key, policy in _RETENTION_KEYS if key in settings]
+    # The finer form of the retention by hours: whoever sets it alone means that policy.
     if not given and keys.CLEAN_AGE_RETAINED in settings:
         return CleanPolicy.KEEP_LATEST_BY_HOURS
     # With several retentions nothing says which was meant; then Hudi's default applies, as in Hudi (A-1).

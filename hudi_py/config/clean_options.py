@@ -102,6 +102,7 @@ def clean_config_with(settings: Settings, options: CleanOptions, *, now: datetim
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     unknown = sorted(given.keys() - _KEYS.keys() - set(_FOR_ONE_RUN))
     if unknown:
+        # As Python does for keywords: a misspelt retention must not be passed over.
         raise TypeError(f"unknown keyword {unknown[0]!r}; known are {', '.join((*_KEYS, *_FOR_ONE_RUN))}")
     policy = _policy(given)
     values = {_KEYS[name].name: _text(value) for name, value in given.items() if name in _KEYS}

@@ -77,6 +77,8 @@ def clustering_config(settings: Settings) -> ClusteringConfig:
     Raises:
         ConfigError: A value is invalid, or a class is named that plans or runs in another way.
     """
+    # Java classes plan and run as they like: one that is not known here may sort, split or leave out rows in another
+    # way.
     _require_class(settings, keys.CLUSTERING_PLAN_CLASS, _PLANNERS)
     _require_class(settings, keys.CLUSTERING_RUN_CLASS, _RUNNERS)
     return ClusteringConfig(
@@ -94,6 +96,7 @@ def clustering_config(settings: Settings) -> ClusteringConfig:
         skip_latest=settings[keys.CLUSTERING_SKIP_LATEST],
         begin=settings[keys.CLUSTERING_BEGIN],
         end=settings[keys.CLUSTERING_END],
+        # As Hudi assumes of a slice that has log files only.
         no_base_bytes=settings[keys.PARQUET_MAX_FILE_SIZE],
         is_packed=settings[keys.CLUSTERING_PLANNER] == "PACKED",
         bytes_max=settings[keys.CLUSTERING_BYTES_MAX],

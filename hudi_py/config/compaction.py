@@ -72,6 +72,7 @@ def compaction_config(settings: Settings) -> CompactionConfig:
     """
     regex = settings[keys.COMPACTION_PARTITION_REGEX]
     try:
+        # Tried here, so that a mistake in it is reported before a plan is begun.
         re.compile(regex)
     except re.error as error:
         name = keys.COMPACTION_PARTITION_REGEX.name
@@ -107,6 +108,7 @@ def compacts_after_writes(settings: Settings) -> str | None:
 
 
 def _strategy(class_name: str) -> str:
+    # Both the full class name and the short one are accepted, as users copy either from Hudi's documentation.
     name = class_name.removeprefix(_PACKAGE).removesuffix(_SUFFIX)
     if name not in STRATEGIES:
         known = ", ".join(f"{each}{_SUFFIX}" for each in STRATEGIES)

@@ -63,6 +63,7 @@ def failed_writes_policy(settings: Settings) -> str:
 
     Unless it is set, ``LAZY`` for several writers: rolling back at once could undo a write that is still running.
     """
+    # Asked of the key, because the default depends on the mode and so is not that of the key.
     if keys.FAILED_WRITES_POLICY in settings:
         return settings[keys.FAILED_WRITES_POLICY]
     return "EAGER" if settings[keys.CONCURRENCY_MODE] == SINGLE_WRITER else "LAZY"
@@ -125,6 +126,7 @@ def require_checked_by_writers(settings: Settings) -> None:
 
 def _strategy(given: str) -> Strategy:
     try:
+        # Hudi, too, takes the strategy by files where none is named.
         return Strategy(given) if given else Strategy.FILES
     except ValueError:
         known = ", ".join(strategy.value.rpartition(".")[2] for strategy in Strategy)

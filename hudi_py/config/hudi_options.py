@@ -59,6 +59,7 @@ def options_by_spelling() -> Mapping[str, HudiOption]:
     """Return all settings by every name that any release accepts."""
     options = hudi_options()
     old = {spelling: option for option in options.values() for spelling in option.spellings}
+    # The newest names last, so that they win: an old spelling of one option can be the name of another.
     return MappingProxyType({**old, **options})
 
 

@@ -148,6 +148,7 @@ def lock_config(settings: Settings, plugins: Collection[str] = ()) -> LockConfig
     return LockConfig(
         kind=kind,
         provider=settings[keys.LOCK_PROVIDER],
+        # Hudi's setting counts the attempts after the first.
         attempts_max=settings[keys.LOCK_CLIENT_RETRIES] + 1,
         pause_ms=settings[keys.LOCK_CLIENT_RETRY_WAIT_MS],
         wait_ms=settings[keys.LOCK_WAIT_MS],
@@ -169,6 +170,7 @@ def check_lock_provider(settings: Settings, plugins: Collection[str] = ()) -> No
         ConfigError: The class is not a lock provider of Apache Hudi; perhaps it is misspelled.
     """
     provider = settings[keys.LOCK_PROVIDER]
+    # A dry run beside writers with such a lock is harmless, because it takes none.
     if provider not in _NOT_SERVED:
         _kind(provider, plugins)
 
@@ -190,6 +192,7 @@ def _kind(provider: str, plugins: Collection[str]) -> LockKind | None:
 def _zookeeper(settings: Settings) -> ZookeeperConfig:
     servers = _required(settings, keys.ZOOKEEPER_URL)
     port = settings[keys.ZOOKEEPER_PORT]
+    # A path may follow the port: ZooKeeper's connect strings can end in a chroot.
     has_ports = all(re.search(r":\d+(/|$)", server) for server in servers.split(","))
     if port not in (None, _ZOOKEEPER_PORT) and not has_ports:
         # Apache Hudi connects to the URL alone, so the two would take different locks.

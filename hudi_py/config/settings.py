@@ -60,6 +60,7 @@ class Settings:
 
     def without(self, key: Key[Any]) -> Settings:
         """Return these settings without a key, under any of its names."""
+        # All its names: the value under one that is left would still count.
         return Settings({name: value for name, value in self._values.items() if name not in key.names})
 
     def merged(self, values: Mapping[str, Any]) -> Settings:
@@ -81,4 +82,5 @@ class Settings:
 
 
 def _to_text(value: Any) -> str:
+    # Java's spelling: Hudi writes and compares `true`, Python would write `True`.
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -36,6 +36,7 @@ def in_tasks(found: Pieces, slots: int) -> list[tuple[Any, ...]]:
     tasks: list[list[Any]] = []
     left = 0
     for piece, cost in zip(found.pieces, costs, strict=True):
+        # In order and without splitting: a piece is read by one task, and the rows keep the order of the pieces.
         if cost > left or len(tasks[-1]) == PIECES_PER_TASK_MAX:
             tasks.append([])
             left = bytes_max

@@ -104,6 +104,7 @@ def read(
     if base is None:
         others = found
     elif isinstance(found.read, ReadSlice):
+        # Files first, so that a DataFrame of plain files only is a plain scan, into which Spark pushes filters.
         frames += _frames(spark, base, found.read, plain)
     if others.pieces:
         frames.append(frame_of(spark, others, schema))
@@ -113,6 +114,7 @@ def read(
 def _plain(found: Pieces) -> tuple[tuple[FileSlice, ...], Pieces]:
     """The slices that Spark's own reader reads as they are asked for, and the other pieces."""
     read = found.read
+    # Spark's reader shows what the files hold, and knows no other condition than those on commit times.
     if not isinstance(read, ReadSlice) or read.shows_other_values or not all(map(_is_commits, read.filters)):
         return (), found
     merged = tuple(file_slice for file_slice in found.pieces if has_logs([file_slice]))

@@ -64,6 +64,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
 
     def _looked_at(self) -> Table:
         """The table as it is now."""
+        # Refreshed instead of opened again: the store keeps contents of instants, which never change.
         self._table = opened(self._asked) if self._table is None else self._table.refresh()
         return self._table
 
@@ -102,6 +103,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         batches = question.batches(self._looked_at())
         check_types(batches, self._schema)
         found = batches.in_pieces()
+        # Compressed, because the driver sends it with each task, and names of files resemble each other.
         return [InputPartition(zlib.compress(pickle.dumps((found.read, task)), 1)) for task in in_tasks(found, _TASKS)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:

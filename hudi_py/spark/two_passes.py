@@ -113,6 +113,7 @@ def _bucketed(frame: DataFrame, counted: Counted, job: WriteJob, slots: int) -> 
 def _bucket(job: WriteJob, columns: Sequence[Column], cut: Mapping[int, Sequence[tuple[str, ...]]]) -> Column:
     """Return the expression for a row's bucket. It lists the few partitions with several buckets; others have one."""
     key = F.xxhash64(*(quoted(name) for name in job.keys.record_key_fields))
+    # 0 for partitions with one bucket, which most are: the expression would grow with each that it lists.
     chosen: Any = F.lit(0)
     for parts, partitions in cut.items():
         if parts == 1:
@@ -120,6 +121,7 @@ def _bucket(job: WriteJob, columns: Sequence[Column], cut: Mapping[int, Sequence
         number = F.pmod(key, F.lit(parts)).cast("int")
         if not columns:
             return number
+        # A separator that no partition value holds, so that different values never look the same.
         joined = F.concat_ws("\0", *columns)
         chosen = F.when(joined.isin(["\0".join(values) for values in partitions]), number).otherwise(chosen)
     return chosen
@@ -138,6 +140,7 @@ def _write(
     # Spark places rows by a hash, so each task gets a number whose hash leads exactly to it.
     codes = [int_hashing_to(task, count) for task in range(count)]
     tasks = [codes[task] for task in share_out(weights, count)]
+    # Broadcast, because it has a row for each file group, far fewer than rows to be written.
     plan = tagged.sparkSession.createDataFrame(_plan_rows(groups, buckets, tasks), _PLAN)
     place = f"size(filter(bounds, bound -> bound <= pmod({_HASH}, total)))"
     condition = (quoted(PATH) == F.col("path")) & (F.coalesce(quoted(FILE_ID), F.lit("")) == F.col("file"))
