@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hudi_py.errors import ConfigError, CorruptMetadata
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
@@ -22,7 +22,7 @@ _PROBLEMS_FOUND = 3
 
 
 @click.command()
-@click.argument("table", required=False)
+@click.argument("table", required=False, shell_complete=complete.tables)
 @click.option("--codes", is_flag=True, help="List all codes with severity, meaning and fix (without TABLE).")
 @click.option(
     "--contents",

@@ -9,7 +9,7 @@ import click
 
 from hudi_py.config import keys
 from hudi_py.errors import ConfigError, CorruptMetadata
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.clean_options import clean_options, examine_everything, full_option
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
@@ -39,7 +39,7 @@ _SWITCHED_OFF = f"{keys.TABLE_SERVICES_ENABLED.name}=false switches cleaning off
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @clean_options
 @full_option
 @click.option("--verify", is_flag=True, help="Compare the plan with that of a second planner; if different, stop.")

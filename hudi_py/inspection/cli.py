@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hudi_py.errors import ConfigError
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
+from hudi_py.inspection.examples import add_examples
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, action_named, command
 from hudi_py.inspection.program import Program
@@ -50,7 +51,7 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--action", help="Show only instants of this action (commit, clean, ...).")
 @click.option("--state", help="Show only instants in this state (requested, inflight, completed).")
 @click.option("--limit", type=click.IntRange(min=0), help="Show only the newest N instants.")
@@ -133,8 +134,8 @@ def _content(opened: Table, instant: Instant) -> Any:
 
 
 @main.command()
-@click.argument("table")
-@click.argument("instant")
+@click.argument("table", shell_complete=complete.tables)
+@click.argument("instant", shell_complete=complete.instants)
 @click.option("--state", help="State to show: requested, inflight or completed. Default: the latest.")
 @command
 def instant(common: Common, table: str, instant: str, state: str | None) -> None:
@@ -167,8 +168,8 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
 
 
 @main.command()
-@click.argument("table")
-@click.option("--partition", help="Show only this partition.")
+@click.argument("table", shell_complete=complete.tables)
+@click.option("--partition", shell_complete=complete.partitions, help="Show only this partition.")
 @click.option("--as-of", metavar="TIME", help="Show the files of the table as of this time.")
 @command
 def files(common: Common, table: str, partition: str | None, as_of: str | None) -> None:
@@ -280,5 +281,6 @@ main.add_command(history_commands.savepoint)
 main.add_command(history_commands.tag)
 for written in write_commands.COMMANDS:
     main.add_command(written)
-# Last: it adds to the commands that the program has by now.
+# Last: they add to the commands that the program has by now.
 over_tables.add_options(main)
+add_examples(main)

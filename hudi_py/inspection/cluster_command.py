@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hudi_py.errors import ConfigError
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, at_most_one, command
 from hudi_py.inspection.say import say
@@ -19,10 +19,17 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--sort-by", multiple=True, metavar="COLUMN", help="Sort rows by these columns. Repeatable, or a,b.")
 @click.option("--layout", type=click.Choice(("linear", "z-order", "hilbert")), help="Order of rows by several columns.")
-@click.option("--partition", "partitions", multiple=True, metavar="P", help="Cluster only this partition. Repeatable.")
+@click.option(
+    "--partition",
+    "partitions",
+    shell_complete=complete.partitions,
+    multiple=True,
+    metavar="P",
+    help="Cluster only this partition. Repeatable.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be rewritten; nothing is written.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; carry nothing out.")
 @click.option("--execute", metavar="INSTANT", help="Carry out this pending clustering only.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, at_most_one, command
@@ -20,7 +20,7 @@ _SHOWN_MAX = 50
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--dry-run", is_flag=True, help="Show the plan; write nothing.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; any process can carry it out later.")
 @click.option("--execute", metavar="INSTANT", help="Carry out only this pending compaction.")

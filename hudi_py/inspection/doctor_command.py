@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hudi_py.errors import CorruptMetadata
+from hudi_py.inspection import complete
 from hudi_py.inspection.check_command import examine
 from hudi_py.inspection.clean_options import retention_options
 from hudi_py.inspection.options import Common, command
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("table", required=False)
+@click.argument("table", required=False, shell_complete=complete.tables)
 @click.option("--codes", is_flag=True, help="List all codes with severity, meaning and fix (without TABLE).")
 @retention_options
 @command

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.clean_options import retention_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
@@ -22,7 +22,7 @@ _ROWS_MAX: Final = 50
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--by-reason", is_flag=True, help="Show what keeps the files, with the rule that decides. The default.")
 @click.option("--by-partition", is_flag=True, help="Show sums for each partition.")
 @click.option("--by-commit", is_flag=True, help="Show, for each commit, the files that it wrote and that still exist.")

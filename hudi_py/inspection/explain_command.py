@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.clean_options import examine_everything, full_option, retention_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("table")
-@click.argument("target", metavar="FILE_OR_FILE_ID_OR_PARTITION")
+@click.argument("table", shell_complete=complete.tables)
+@click.argument("target", shell_complete=complete.partitions, metavar="FILE_OR_FILE_ID_OR_PARTITION")
 @retention_options
 @full_option
 @command

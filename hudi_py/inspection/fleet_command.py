@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hudi_py.errors import ConfigError
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
 from hudi_py.inspection.options import Common, command
@@ -69,7 +69,7 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
 
 
 @click.command("fleet-entry", hidden=True)
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @command
 def entry(common: Common, table: str) -> None:
     """Examine one table for ``hudi-py fleet``."""

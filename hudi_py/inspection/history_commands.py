@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hudi_py.errors import ConfigError
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.lease_command import force_option, forced
 from hudi_py.inspection.options import Common, command
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("table")
-@click.argument("instant")
+@click.argument("table", shell_complete=complete.tables)
+@click.argument("instant", shell_complete=complete.instants)
 @force_option
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted; nothing is written.")
 @command
@@ -79,8 +79,8 @@ def savepoint() -> None:
 
 
 @savepoint.command()
-@click.argument("table")
-@click.argument("instant", required=False)
+@click.argument("table", shell_complete=complete.tables)
+@click.argument("instant", required=False, shell_complete=complete.instants)
 @click.option("--user", default="", help="Who creates it; stored in the savepoint.")
 @click.option("--comment", default="", help="What it is for; stored in the savepoint.")
 @click.option("--name", help="Name to use in delete, restore and read; unique in the table.")
@@ -128,8 +128,8 @@ def create(
 
 
 @savepoint.command()
-@click.argument("table")
-@click.argument("savepoint")
+@click.argument("table", shell_complete=complete.tables)
+@click.argument("savepoint", shell_complete=complete.savepoints)
 @click.option("--archive-commit", is_flag=True, help="Archive its commit first if later commits are archived already.")
 @click.option("--dry-run", is_flag=True, help="Only show whether the savepoint exists.")
 @command
@@ -155,7 +155,7 @@ def delete(common: Common, table: str, savepoint: str, archive_commit: bool, dry
 
 
 @savepoint.command("list")
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @command
 def list_savepoints(common: Common, table: str) -> None:
     """List savepoints, oldest first."""
@@ -208,7 +208,7 @@ for _of_savepoints in (create, delete, list_savepoints):  # commands of their ow
 
 
 @tag.command("schedule")
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--hourly", type=click.IntRange(min=0), help="Tag the last commit of each of the newest N hours.")
 @click.option("--daily", type=click.IntRange(min=0), help="The same for days.")
 @click.option("--weekly", type=click.IntRange(min=0), help="The same for weeks, which begin on Monday.")
@@ -246,8 +246,8 @@ def schedule_tags(common: Common, table: str, dry_run: bool, **counts: int | Non
 
 
 @click.command()
-@click.argument("table")
-@click.argument("savepoint")
+@click.argument("table", shell_complete=complete.tables)
+@click.argument("savepoint", shell_complete=complete.savepoints)
 @force_option
 @click.option("--dry-run", is_flag=True, help="Show what would be undone; write nothing.")
 @command
@@ -277,7 +277,7 @@ def restore(common: Common, table: str, savepoint: str, force: bool, dry_run: bo
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--keep-min", type=click.IntRange(min=1), help="Completed commits to leave active. Default: the setting.")
 @click.option("--keep-max", type=click.IntRange(min=2), help="Archive only if more completed commits are active.")
 @click.option("--dry-run", is_flag=True, help="Show what would be archived; write nothing.")

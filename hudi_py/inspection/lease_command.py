@@ -9,7 +9,7 @@ import attrs
 import click
 
 from hudi_py.config import keys
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
@@ -45,7 +45,7 @@ _holder = click.option("--holder", metavar="NAME", help="Who reads. Default: use
 
 
 @lease.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @_ttl
 @_at
 @_holder
@@ -63,7 +63,7 @@ def create(common: Common, table: str, ttl: str, at: str | None, holder: str | N
 
 
 @lease.command("list")
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @command
 def list_leases(common: Common, table: str) -> None:
     """List leases, oldest first, expired ones too."""
@@ -77,8 +77,8 @@ def list_leases(common: Common, table: str) -> None:
 
 
 @lease.command()
-@click.argument("table")
-@click.argument("lease_id", metavar="ID")
+@click.argument("table", shell_complete=complete.tables)
+@click.argument("lease_id", metavar="ID", shell_complete=complete.leases)
 @_ttl
 @command
 def renew(common: Common, table: str, lease_id: str, ttl: str) -> None:
@@ -87,8 +87,8 @@ def renew(common: Common, table: str, lease_id: str, ttl: str) -> None:
 
 
 @lease.command()
-@click.argument("table")
-@click.argument("lease_id", metavar="ID")
+@click.argument("table", shell_complete=complete.tables)
+@click.argument("lease_id", metavar="ID", shell_complete=complete.leases)
 @command
 def release(common: Common, table: str, lease_id: str) -> None:
     """Delete a lease, even one whose file is damaged."""
@@ -100,7 +100,7 @@ def release(common: Common, table: str, lease_id: str) -> None:
 
 
 @lease.command(context_settings={"allow_interspersed_args": True})
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.argument("words", metavar="-- COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
 @_ttl
 @_at
@@ -139,9 +139,9 @@ def consumer() -> None:
 
 
 @consumer.command("set")
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.argument("name")
-@click.argument("instant")
+@click.argument("instant", shell_complete=complete.instants)
 @click.option(
     "--ttl", default="7d", show_default=True, metavar="SPAN", help="How long it is valid unless it is set again."
 )
@@ -162,7 +162,7 @@ def set_consumer(common: Common, table: str, name: str, instant: str, ttl: str) 
 
 
 @consumer.command("list")
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @command
 def list_consumers(common: Common, table: str) -> None:
     """List consumers, the one that has read least first, expired ones too."""
@@ -176,7 +176,7 @@ def list_consumers(common: Common, table: str) -> None:
 
 
 @consumer.command("delete")
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.argument("name")
 @command
 def delete_consumer(common: Common, table: str, name: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import click
 
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.clean_options import retention_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, action_named, command
@@ -27,7 +27,7 @@ _ROWS_MAX: Final = 30
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--limit", type=click.IntRange(min=0), help="Show only the newest N.")
 @click.option("--archived", is_flag=True, help="Include archived instants.")
 @click.option("--action", help="Show only this action (commit, clean, ...).")
@@ -113,7 +113,7 @@ def _sentence(event: Event) -> str:
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.argument("start", metavar="T1")
 @click.argument("end", metavar="T2", required=False)
 @command
@@ -194,7 +194,7 @@ def _print_difference(table: str, found: Difference) -> None:
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @retention_options
 @command
 def simulate(common: Common, table: str, options: CleanOptions) -> None:

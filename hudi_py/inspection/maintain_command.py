@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hudi_py.config import keys
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
@@ -20,7 +20,7 @@ _FILES_SHOWN_MAX: Final = 50
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--dry-run", is_flag=True, help="Show what is due and why; nothing is written.")
 @click.option("--max-deletes", type=click.IntRange(min=1), metavar="N", help="The clean deletes at most N files.")
 @command

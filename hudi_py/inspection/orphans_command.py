@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hudi_py.errors import ConfigError
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
@@ -22,7 +22,7 @@ _FILES_SHOWN_MAX: Final = 500
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--older-than", metavar="D", help="Remove only files of at least this age (36h, 7d). Default: 3d.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed and why; nothing is written.")
 @click.option("--quarantine", is_flag=True, help="Move the files aside, so that undo puts them back. The default.")

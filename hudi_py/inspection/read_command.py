@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from hudi_py.errors import ConfigError
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, at_most_one, command
 from hudi_py.inspection.output_file import check_outside, whole_file
@@ -33,7 +33,7 @@ _RULED_OUT_BY: Final = {
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--as-of", metavar="TIME", help="Read the table as it was at this time.")
 @click.option("--savepoint", help="Read this savepoint, given by instant or name; cleans keep its files.")
 @click.option("--from", "start", metavar="TIME", help="Show only rows that commits after TIME changed; 0 for all.")

@@ -6,14 +6,14 @@ import sys
 
 import click
 
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--dry-run", is_flag=True, help="Only show what is wrong and what would be done.")
 @command
 def recover(common: Common, table: str, dry_run: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hudi_py.errors import ConfigError
+from hudi_py.inspection import complete
 from hudi_py.inspection.clean_options import retention_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("-o", "--output", required=True, metavar="FILE.html", help="File to write; - for standard output.")
 @retention_options
 @command

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
@@ -19,8 +19,8 @@ _FILES_SHOWN_MAX: Final = 500
 
 
 @click.command()
-@click.argument("table")
-@click.argument("clean")
+@click.argument("table", shell_complete=complete.tables)
+@click.argument("clean", shell_complete=complete.instants)
 @click.option("--dry-run", is_flag=True, help="Show what would be put back; nothing is written.")
 @command
 def undo(common: Common, table: str, clean: str, dry_run: bool) -> None:

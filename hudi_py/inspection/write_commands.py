@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hudi_py.errors import RefusedError, ServiceFailed
+from hudi_py.inspection import complete
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command, pairs
 from hudi_py.inspection.say import say
@@ -94,7 +95,7 @@ def _show(common: Common, table: str, result: WriteResult, *, dry_run: bool) -> 
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option(
     "--operation",
@@ -116,7 +117,7 @@ def write(service: WriteService, words: CommitWords, files: tuple[str, ...], ope
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--where", required=True, help="Condition that the rows meet, as for hudi-py read.")
 @command
 @_writing
@@ -128,7 +129,7 @@ def delete(service: WriteService, words: CommitWords, where: str) -> WriteResult
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--set", "values", multiple=True, required=True, metavar="COLUMN=EXPRESSION", help="Repeatable.")
 @click.option("--where", help="Condition that the rows meet, as for hudi-py read. Default: all rows.")
 @command
@@ -141,7 +142,7 @@ def update(service: WriteService, words: CommitWords, values: tuple[str, ...], w
 
 
 @click.command()
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.argument("file")
 @click.option("--on", required=True, multiple=True, metavar="COLUMN", help="Columns that match. Repeatable, or a,b.")
 @click.option("--when-matched", multiple=True, metavar=_CLAUSE, help="Rows of both: update, delete. Repeatable.")
@@ -188,8 +189,8 @@ def _clause(option: str, text: str, rows: Rows, actions: tuple[str, ...]) -> Cla
 
 
 @click.command("drop-partition")
-@click.argument("table")
-@click.argument("partitions", nargs=-1, required=True, metavar="PARTITION...")
+@click.argument("table", shell_complete=complete.tables)
+@click.argument("partitions", shell_complete=complete.partitions, nargs=-1, required=True, metavar="PARTITION...")
 @command
 @_writing
 def drop_partition(service: WriteService, words: CommitWords, partitions: tuple[str, ...]) -> WriteResult:

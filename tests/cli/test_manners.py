@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -29,31 +28,6 @@ def commands(group=main, names=()):
             yield from commands(command, (*names, name))
         elif not command.hidden:
             yield (*names, name), command
-
-
-def examples():
-    """Every example in a help text: the words behind ``hudi-py``."""
-    for _, command in commands():
-        text = (command.help or "").partition("Examples:")[2]
-        for line in text.splitlines():
-            found = re.search(r"\bhudi-py (.*)", line)
-            if found is not None:
-                yield found[1].partition(" > ")[0].rstrip(')"')
-
-
-@pytest.mark.parametrize("example", sorted(set(examples())))
-def test_examples_in_help_texts_are_commands(example):
-    """Each parses: the command, its arguments and its options are there."""
-    words = shlex.split(example)
-    table = {"--tables", "--resume", "--parallel", "--within"}
-    command = main
-    names = []
-    while isinstance(command, click.Group):
-        names.append(words.pop(0))
-        command = command.commands[names[-1]]
-    if table & set(words) and command.name not in ("fleet", "serve"):
-        pytest.skip("over many tables: tests/cli/test_many_tables.py")
-    command.make_context(" ".join(names), words, parent=click.Context(main, info_name="hudi-py")).close()
 
 
 def test_exit_codes_are_on_one_page():
