@@ -201,6 +201,14 @@ def test_architecture_shows_the_ranks_that_hold():
     assert shown[::-1] == [layer & present for layer in LAYERS]
 
 
+def test_architecture_shows_which_services_use_each_other():
+    """The table of services there is the one above."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^  \| `(\w+)` \| (.*?) \|$", page, re.MULTILINE)
+    shown = {name: None if used == "all" else set(re.findall(r"`(\w+)`", used)) for name, used in rows}
+    assert shown == SERVICES
+
+
 def test_readme_shows_the_same_ranks():
     """Its map has the components that a newcomer meets; each stands on its rank."""
     page = (ROOT / "README.md").read_text(encoding="utf-8")
