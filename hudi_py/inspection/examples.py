@@ -22,6 +22,8 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "consumer delete": ("TABLE job-7",),
     "consumer list": ("TABLE",),
     "delete": ("TABLE --where 'fare > 1000' --dry-run", "TABLE --where \"city = 'Rome' and ts < 100\""),
+    "deletion allow": ("TABLE",),
+    "deletion show": ("TABLE --json",),
     "drop-partition": ("TABLE rome --dry-run", "TABLE rome oslo"),
     "explain": ("s3://lake/trips rome", "TABLE rome --commits-retained 3 --json"),
     "files": ("s3://lake/trips --partition rome", "TABLE --as-of 2026-11-21 --json"),

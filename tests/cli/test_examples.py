@@ -93,6 +93,7 @@ def words_of(run, line, lake):
     if line.startswith(("hudi-py savepoint create", "hudi-py undo")):
         assert run("savepoint", "delete", path, "before-migration").code == 0
     if line.startswith("hudi-py undo"):
+        assert run("consumer", "delete", path, "job-7").code == 0
         [clean] = run("clean", path, "--file-versions-retained", 1, "--quarantine", "--json").json["cleans"]
         first = clean["instant"]
     line = line.partition(" > ")[0] if line.startswith("hudi-py completion") else line
