@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from hudi_py.errors import NotFound, RefusedError
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.gone import gone_at
-from hudi_py.model.files import FileSlice, join_path, parse_log_file
+from hudi_py.model.files import FileSlice, join_path
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action
 from hudi_py.model.records import CleanerPlan
@@ -39,6 +39,7 @@ def refuse_what_a_clean_took(contents: Contents, timeline: Timeline, context: Vi
         RefusedError: A file is deleted; the message names the clean.
         CorruptMetadata: The plan of a pending clean does not decode.
     """
+    compactions = frozenset(each.requested_time for each in timeline.pending(Action.COMPACTION))
     for clean in timeline.pending(Action.CLEAN):
         plan = contents.clean_plan(clean)
         window = max(
@@ -47,7 +48,7 @@ def refuse_what_a_clean_took(contents: Contents, timeline: Timeline, context: Vi
         )
         if window and time >= window:  # no plan deletes files that its own window needs
             continue
-        taken = next(_taken(contents, plan, context, time), None)
+        taken = next(_taken(contents, plan, context, time, compactions), None)
         if taken is not None:
             later = f"read {window} or later" if window else "read a later instant"
             raise RefusedError(
@@ -79,20 +80,24 @@ def lost_meanwhile(contents: Contents, file_slice: FileSlice, error: NotFound) -
     return error
 
 
-def _taken(contents: Contents, plan: CleanerPlan, context: ViewContext, time: str) -> Iterator[str]:
+def _taken(
+    contents: Contents, plan: CleanerPlan, context: ViewContext, time: str, compactions: frozenset[str]
+) -> Iterator[str]:
     """Relative paths of files that the snapshot needs, that the plan names, and that no longer exist."""
+
+    def slices(partition: str, names: list[str]) -> tuple[FileSlice, ...]:
+        view = build_partition(context, partition, ((name, None) for name in names))
+        return readable_slices(context, view, compactions)
+
     for partition, files in plan.files_to_delete.items():
         there = [entry.name for entry in contents.store.storage.list(partition) if not entry.is_folder]
         missing = sorted({file.name for file in files}.difference(there))
         if not missing:
             continue
-        for log in filter(None, map(parse_log_file, missing)):
-            # Its slice may be deleted as a whole, so the file alone decides: in doubt it held rows of that time.
-            if log.instant_time <= time:
-                yield join_path(partition, log.name)
-        found = bases_of(
-            readable_slices(context, build_partition(context, partition, ((name, None) for name in there)))
-        )
+        # The slices of that time as they were before the clean: a log file below a newer base file is in none of them.
+        logs = {log.name for each in slices(partition, there + missing) for log in each.log_files}
+        yield from (join_path(partition, name) for name in missing if name in logs)
+        found = bases_of(slices(partition, there))
         gone = gone_at(context, time, found, {partition: missing})
         if gone is not None:
             yield gone

@@ -143,3 +143,29 @@ def test_the_clean_under_way_is_named(layout):
         past.base_files()
     assert builder.table().base_files(second)
     assert builder.table().base_files(third)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_clean_under_way_that_took_logs_below_a_newer_base_file_leaves_the_time_readable(layout):
+    """They held rows of that time once, which a compaction has moved into the base file; a log above it counts."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"r0": ["f"]}, action="deltacommit")
+    builder.log_files(at(2), [("r0", "f", at(1))])
+    builder.commit(at(3), {"r0": ["f"]}, operation="COMPACT")
+    builder.log_files(at(4), [("r0", "f", at(3))])
+    builder.commit(at(5), {"r0": ["f"]}, operation="COMPACT")
+    builder.log_files(at(6), [("r0", "f", at(5))])
+    table = builder.table(clean_policy="KEEP_LATEST_FILE_VERSIONS", clean_fileversions_retained=1)
+    requested = table.services.clean(table.services.clean_config()).schedule()
+    builder.instant(requested.requested_time, "clean", State.INFLIGHT)
+    [below] = [path for path in data_files(builder.storage) if f".f_{at(1 if layout == 1 else 2)}.log" in path]
+    [above] = [path for path in data_files(builder.storage) if f".f_{at(3 if layout == 1 else 4)}.log" in path]
+    for path in (below, f"r0/{builder.base_name('f', at(1))}"):
+        assert builder.storage.delete(path)
+    assert [each.base_instant_time for each in builder.table().as_of(at(4)).file_slices("r0")] == [at(3)]
+    assert builder.table().take_lease(ttl="1h", at=at(6), holder="a test").instant == at(6)
+    with pytest.raises(RefusedError, match="under way and has deleted"):
+        builder.table().as_of(at(2))
+    assert builder.storage.delete(above)
+    with pytest.raises(RefusedError, match=f"under way and has deleted {above}"):
+        builder.table().as_of(at(4))
