@@ -1,8 +1,12 @@
 """
-Tests that take turns: where ``HUDI_TEST_DAY`` is a number, what is long runs every other day.
+Tests that take turns: where ``HUDI_TEST_DAY`` is a number, what is long runs every other day or every third one.
 
-On a day each test against real Hudi runs or not, and each test that needs Spark runs on one of its two versions. Which
-follows from its name, so that a day has half of them, and two days in a row have all.
+- A test against real Hudi runs every third day.
+- A test that needs Spark runs on one of its two versions, on the other one the next day; a slow one runs on the first
+  version every other day.
+- Of the other slow tests each case runs every other day, but random histories are played every day.
+
+Which day it is follows from the test's name: each day has a like share, and three days in a row have all.
 """
 
 from __future__ import annotations
@@ -28,10 +32,16 @@ def of_today(options: Sequence[T], number: int) -> Sequence[T]:
 
 def is_its_turn(item: pytest.Item) -> bool:
     """Whether a test runs today, on this version of Spark."""
-    marks = {mark.name for mark in item.iter_markers()}
-    if not _DAY or not marks & {"oracle", "spark"}:
+    if not _DAY:
         return True
-    is_odd = (crc32(item.nodeid.partition("[")[0].encode()) + int(_DAY)) % 2 == 1
+    marks = {mark.name for mark in item.iter_markers()}
+    # Cases of the tests with a peer share what is slow to start, so those of one test run on the same day.
+    is_by_case = not marks & {"oracle", "spark"}
+    number = crc32((item.nodeid if is_by_case else item.nodeid.partition("[")[0]).encode()) + int(_DAY)
     if "oracle" in marks:
-        return is_odd
-    return "slow" in marks or is_odd == _IS_FIRST_SPARK  # slow ones run on the first version only
+        return number % 3 == 0
+    if "spark" in marks:
+        return number % 2 == 1 and _IS_FIRST_SPARK if "slow" in marks else (number % 2 == 1) == _IS_FIRST_SPARK
+    if item.path.parent.name == "property" or not marks & {"slow", "s3", "browser"}:
+        return True
+    return number % 2 == 1
