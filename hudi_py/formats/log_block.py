@@ -32,7 +32,8 @@ _FRAME_SIZE_BYTES: Final = len(MAGIC) + _LONG.size
 _BLOCKS_MAX: Final = 1 << 17  # a delta commit adds one or two blocks to a file, and a compaction ends the slice
 _HEADER_BYTES_MAX: Final = 1 << 24  # size of one text in a header; the longest is a schema
 _TORN_BYTES_MAX: Final = 1 << 30  # Hudi begins a new log file at this size, and mostly long before
-_WINDOW_BYTES: Final = 1 << 20  # bytes that are searched for a magic at a time
+_WINDOW_BYTES: Final = 1 << 20  # bytes that are searched for a magic at a time, at most
+_FIRST_WINDOW_BYTES: Final = 1 << 12
 
 
 class BlockType(enum.IntEnum):
@@ -231,12 +232,15 @@ def _scanned_end(stream: BinaryIO, position: int, size_bytes: int) -> int | None
 
 def _next_magic(stream: BinaryIO, position: int, size_bytes: int) -> int:
     """The begin of the next block after a torn one, or the end of the file."""
-    for at in range(position, min(size_bytes, position + _TORN_BYTES_MAX), _WINDOW_BYTES):
-        found = _read_at(stream, at, _WINDOW_BYTES + len(MAGIC) - 1).find(
-            MAGIC
-        )  # windows overlap: a magic may cross their border
+    # Windows that grow: a file of nothing but magics is searched a hundred thousand times.
+    at, window, limit = position, _FIRST_WINDOW_BYTES, min(size_bytes, position + _TORN_BYTES_MAX)
+    while at < limit:
+        # Windows overlap, because a magic may cross their border.
+        found = _read_at(stream, at, window + len(MAGIC) - 1).find(MAGIC)
         if found >= 0:
             return at + found
+        at += window
+        window = min(2 * window, _WINDOW_BYTES)
     return size_bytes
 
 

@@ -221,7 +221,17 @@ def test_a_log_file_of_nothing_but_blocks_is_refused(content, monkeypatch):
             list(read(content * 11))
 
 
-@pytest.mark.parametrize("before", [b"", b"x" * 100, bytes(1 << 20), bytes((1 << 20) - 10), bytes((1 << 20) - 3)])
+def test_a_torn_block_before_another_one_costs_a_small_read(monkeypatch):
+    """A hostile file holds a hundred thousand of them, so the next magic is looked for nearby first."""
+    monkeypatch.setattr(log_block, "_BLOCKS_MAX", 100)
+    stream = Claimed(MAGIC)
+    with pytest.raises(CorruptMetadata):
+        list(scan_log_blocks(stream, 1 << 40, "x"))
+    assert stream.total <= 100 << 13
+
+
+# The windows begin with 4 KiB and double: their borders are at 4, 12, 28 KiB and so on.
+@pytest.mark.parametrize("before", [*map(bytes, (0, 100, 4093, 4096, 12285, 12288, 28669, 1 << 20, (1 << 20) - 3))])
 def test_a_block_behind_a_torn_one_is_found_wherever_it_begins(before):
     """Across the windows in which a magic is looked for too."""
     data = MAGIC + before + encode_log_block(ONE)
