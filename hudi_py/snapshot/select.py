@@ -69,12 +69,13 @@ def check_as_of(
     Raises:
         RefusedError: A clean deleted files of that time, or a write requested by then is still pending.
     """
-    if earliest_retained and as_of < earliest_retained:
+    start, window = (_undone_start(timeline, time) for time in (earliest_retained, holes.window))
+    if start and as_of < start:
         raise RefusedError(
             f"the table cannot be read as of {as_of}: a clean removed what was only needed before {earliest_retained}; "
             f"the earliest readable instant is {earliest_retained}"
         )
-    if as_of < holes.window:
+    if as_of < window:
         # A clean keeps snapshots of commits. A time between two commits reads the earlier one.
         seen = max((i.requested_time for i in timeline.commits.completed() if i.requested_time <= as_of), default=as_of)
         if holes.holds(seen):
@@ -89,6 +90,20 @@ def check_as_of(
             f"the table cannot be read as of {as_of}: {pending[0]} may still change the answer; read an earlier "
             "instant, or roll it back if its writer is dead"
         )
+
+
+def _undone_start(timeline: Timeline, start: str) -> str:
+    """
+    From when on everything is whole, where a clean said *start*.
+
+    If that commit was undone since, the commit before it became the latest: a rollback or restore is refused unless all
+    of its rows are there.
+    """
+    first = timeline.first_not_savepointed  # commits before it may be archived, so that none of them looks undone
+    if not start or first is None or start < first or timeline.writes.find(start) is not None:
+        return start
+    before = [each.requested_time for each in timeline.commits.completed() if each.requested_time < start]
+    return before[-1] if before else start
 
 
 def check_default_partition(

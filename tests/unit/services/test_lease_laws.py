@@ -209,3 +209,42 @@ def test_a_consumer_keeps_changes_until_it_goes_on(layout):
     assert job.instant == (at(5) if layout == 1 else done(at(5)))
     assert job.delete()
     assert not job.delete()
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_lease_beside_a_pending_clean_that_takes_none_of_its_files_stays_readable(layout):
+    """The clean was planned without it, and its window begins later: it records the snapshot as one that is whole."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"r0": ["a", "b"]})
+    for number in (2, 3, 4):
+        builder.commit(at(number), {"r0": ["a"]})
+    service = builder.table().services
+    service.clean(service.clean_config(commits_retained=1)).schedule()
+    lease = builder.table().take_lease(ttl="1h", at=at(3), holder="a test")
+    (done,) = builder.table().clean(commits_retained=1)
+    assert len(done.deleted_files) == 2
+    names = {base.name for _, base in builder.table().base_files(at(3))}
+    assert names == {TableBuilder.base_name("a", at(3)), TableBuilder.base_name("b", at(1))}
+    with pytest.raises(RefusedError):
+        builder.table().as_of(at(2))
+    assert builder.table().release_lease(lease.id)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_the_commit_before_one_that_a_clean_counted_from_is_readable_once_that_is_undone(layout):
+    """It is the latest, and stays readable as of its time after the next write; a lease on it names that time."""
+    builder = TableBuilder(layout)
+    for number in (1, 2, 3):
+        builder.commit(at(number), {"r0": ["a"]})
+    builder.table().clean(commits_retained=1)
+    with pytest.raises(RefusedError, match=f"needed before {at(3)}"):
+        builder.table().as_of(at(2))
+    builder.clock.move(timedelta(seconds=1))
+    builder.table().rollback(at(3))
+    lease = builder.table().take_lease(ttl="1h", holder="a test")
+    builder.clock.move(timedelta(hours=1))
+    builder.commit(at(30), {"r0": ["a"]})
+    names = [base.name for _, base in builder.table().as_of(lease.instant).base_files()]
+    assert names == [TableBuilder.base_name("a", at(2))]
+    with pytest.raises(RefusedError, match=f"needed before {at(3)}"):
+        builder.table().as_of(at(1))

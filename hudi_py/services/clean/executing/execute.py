@@ -19,7 +19,7 @@ Source: rules/table-services A.7, A.8; docs/decisions/stale-clean-plans.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -29,7 +29,7 @@ import attrs
 from hudi_py.config.clean import CleanConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import AlreadyExists, ConflictError, StorageError
-from hudi_py.fsview.needs import Fate, Lease, Needed, Savepoint
+from hudi_py.fsview.needs import Needed, Savepoint
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.holes import Holes, holes_of
@@ -39,7 +39,7 @@ from hudi_py.model.records import CleanerPlan, CleanMetadata
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.executing.quarantined import quarantine_of
-from hudi_py.services.clean.executing.recheck import Recheck, recheck_of
+from hudi_py.services.clean.executing.recheck import Recheck, covers, recheck_of
 from hudi_py.services.clean.executing.tasks import delete_files, tasks_of
 from hudi_py.services.clean.executing.watch import Reporter, WatchedEngine
 from hudi_py.services.clean.memory.leftovers import LEFTOVERS, Leftovers, after_clean, remember_leftovers
@@ -219,8 +219,8 @@ def _as_carried_out(recheck: Recheck) -> CleanerPlan:
     if recheck.is_undone and plan.earliest_instant_to_retain is None and recheck.timeline is not None:
         last = recheck.timeline.committed.instants[-1:]
         plan = attrs.evolve(plan, last_completed_commit_timestamp=last[0].requested_time if last else "")
+    plan = _back_to_leases(recheck, plan)
     fates = [fate for names in recheck.spared.values() for fate in names.values()]
-    plan = _back_to_leases(recheck, plan, fates)
     held = {need.time for fate in fates if isinstance(fate, Needed) for need in fate.by if isinstance(need, Savepoint)}
     if not held:
         return plan
@@ -229,15 +229,16 @@ def _as_carried_out(recheck: Recheck) -> CleanerPlan:
     return attrs.evolve(plan, extra_metadata={**plan.extra_metadata, SAVEPOINTED_TIMES: times})
 
 
-def _back_to_leases(recheck: Recheck, plan: CleanerPlan, fates: Iterable[Fate]) -> CleanerPlan:
+def _back_to_leases(recheck: Recheck, plan: CleanerPlan) -> CleanerPlan:
     """
-    The plan, reaching back to the leases for which files were kept, as one made with them would.
+    The plan, reaching back to the leases that it was made without, as one made with them would.
 
-    When they are released, the next clean looks at all changes since, Apache Hudi's too; and until then archival leaves
-    what replaced those files active.
+    Their snapshots stay readable: files that they need were kept, or the plan names none. When they are released, the
+    next clean looks at all changes since, Apache Hudi's too; and until then archival leaves what replaced their files
+    active.
     """
-    ids = {need.id for fate in fates if isinstance(fate, Needed) for need in fate.by if isinstance(need, Lease)}
-    leases = [each for each in recheck.leases if each.id in ids]
+    # Asked again: a lease that was taken since the last look has seen that this clean takes none of its files.
+    leases = [each for each in recheck.contents.store.leases.in_force() if not covers(recheck.plan, each)]
     earliest, floor = plan.earliest_instant_to_retain, floor_of(leases)
     if earliest is None or floor is None or floor >= earliest.requested_time:
         return plan
