@@ -67,8 +67,8 @@ class RangeContents:
         elif not facts.by_completion:
             self.context = context_as_of(facts.now, end)
         else:
-            # Planned before the end, completed after it: the base files of such a compaction have rows of the range.
-            self.times |= {time: time for time in facts.compactions if time <= end < self.times[time]}
+            # The base files of these have rows of the range.
+            self.times |= {time: time for time in facts.rewritings}
             self.context = self._context_at_end(window)
         self._clusterings = frozenset(facts.now.pending_clustering.values())
         self.commits = commits_of(window, self.times, by_completion=facts.by_completion)
@@ -82,7 +82,7 @@ class RangeContents:
     def _context_at_end(self, window: Window) -> ViewContext:
         facts = self._facts
         return context_at_end(
-            facts.now, window, self.times, knows_archive=facts.knows_archive, compactions=facts.compactions
+            facts.now, window, self.times, knows_archive=facts.knows_archive, rewritings=facts.rewritings
         )
 
     def refuse_pending_writes(self) -> None:

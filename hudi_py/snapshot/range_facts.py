@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
-from hudi_py.config.table import TableType
 from hudi_py.fsview.loader import load_context
 from hudi_py.model.instant import Action, Instant
 from hudi_py.snapshot.retained import earliest_retained
@@ -20,7 +19,8 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
 WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
-_COMPACT: Final = "COMPACT"
+_REWRITING: Final = frozenset({(Action.COMMIT, "COMPACT"), (Action.REPLACE_COMMIT, "CLUSTER")})
+"""Action and operation of completed writes that change no rows."""
 _BEHIND_ALL: Final = "~"  # greater than every digit
 
 
@@ -56,23 +56,29 @@ class RangeFacts:
             self.knows_archive = True
 
     @cached_property
-    def compactions(self) -> frozenset[str]:
+    def rewritings(self) -> frozenset[str]:
         """
-        Requested times of completed compactions (layout 2); of archived ones those that were under way at the end.
+        Requested times of compactions and clusterings that were planned by the end of the range and completed after it.
 
-        Costs a read for each commit of a merge-on-read table, because the name of a compaction's instant is that of a
-        commit: only its content shows which of the two it is.
+        In layout 2 only. Costs a read for each commit that was under way at the end, because only the content shows
+        what kind of commit it is.
         """
-        store = self._contents.store
-        if store.config.table_type is not TableType.MERGE_ON_READ:
-            return frozenset()
-        active = self._timeline.completed(Action.COMMIT)
-        found = {each.requested_time for each in active if self._contents.commit(each).operation_type == _COMPACT}
         until = self._window.until or ""
-        known = {instant.requested_time for instant in self._timeline.writes.completed()}
-        for time in {time for time, compared in self.times.items() if time <= until < compared} - known:
+        under_way = {time for time, compared in self.times.items() if time <= until < compared}
+        known = {each.requested_time: each for each in self._timeline.writes.completed()}
+        found = set()
+        for time in under_way:
+            if time in known:
+                said = (known[time].action, self._contents.commit(known[time]).operation_type)
+                found |= {time} if said in _REWRITING else set()
+                continue
+            store = self._contents.store
             archived = load_archived_contents(store.storage, store.config, time)
-            found |= {each.requested_time for each, said in archived.items() if _is_compaction(each, said)}
+            found |= {
+                each.requested_time
+                for each, content in archived.items()
+                if isinstance(content, dict) and (each.action, content.get("operationType")) in _REWRITING
+            }
         return frozenset(found)
 
     @cached_property
@@ -96,7 +102,3 @@ class RangeFacts:
         """The earliest time, as ranges compare it, of which the last clean kept all files."""
         earliest = earliest_retained(self._contents, self._timeline)
         return self.times.get(earliest, earliest)
-
-
-def _is_compaction(instant: Instant, said: Any) -> bool:
-    return instant.action is Action.COMMIT and isinstance(said, dict) and said.get("operationType") == _COMPACT

@@ -120,7 +120,7 @@ def context_at_end(
     times: Mapping[str, str],
     *,
     knows_archive: bool,
-    compactions: Collection[str] = (),
+    rewritings: Collection[str] = (),
 ) -> ViewContext:
     """
     View context of the end of a range in layout 2: whatever completed later is invisible.
@@ -131,17 +131,17 @@ def context_at_end(
         context: View context of the table as it is now.
         times: As for `commits_of`.
         knows_archive: Whether archived commits are among *times*; else all of them completed before the end.
-        compactions: Requested times of completed compactions.
+        rewritings: Requested times of compactions and clusterings that were planned by the end and completed later.
     """
     until = window.until
     if until is None:
         return context
 
     def is_in(time: str) -> bool:
-        # What a compaction was planned from was completed then, and it changes no rows: its slice stands for the older
-        # one from its plan on. A clean deletes the older one, and keeps what its window needs by requested times.
-        if time in compactions:
-            return time <= until
+        # What it was planned from was completed then, and it changes no rows: its slices stand for the older ones from
+        # its plan on. A clean deletes the older ones, and keeps what its window needs by requested times.
+        if time in rewritings:
+            return True
         compared = times.get(time)
         return compared <= until if compared is not None else not knows_archive and context.is_committed(time)
 

@@ -304,3 +304,22 @@ def test_a_range_that_ends_while_a_compaction_runs(version):
     assert expected == [rows(writes.open_table(storage).changes(begin, end)) for begin in begins]
     writes.open_table(storage).clean(commits_retained=2)
     assert expected == [rows(writes.open_table(storage).changes(begin, end)) for begin in begins]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_range_that_ends_while_a_clustering_runs(version, kind):
+    """Planned before its end and completed later: a clean deletes what it replaced, and no row of the range is lost."""
+    storage = writes.create_table(version, **{"hoodie.table.type": kind})
+    for key in ("a", "b"):
+        writes.upsert(storage, [row(key, 1)], operation="INSERT", **NEW_FILES)
+    planned = writes.open_table(storage).services.clustering().schedule()
+    writes.upsert(storage, [row("c", 2)], operation="INSERT", **NEW_FILES)
+    end = ends(writes.open_table(storage))[-1]
+    writes.open_table(storage).services.clustering().execute(planned.requested_time)
+    writes.upsert(storage, [row("d", 3)], operation="INSERT", **NEW_FILES)
+    writes.open_table(storage).clean(commits_retained=2)
+    assert [each["id"] for each in rows(writes.open_table(storage).changes(None, end))] == ["a", "b", "c"]
+
+
+NEW_FILES = {"hoodie.parquet.small.file.limit": 0}
