@@ -3,7 +3,8 @@ Finds writes from before the active timeline that active instants mention: those
 
 If an archive is lost as a whole, the table looks as if it was never archived. But a commit names the base files that
 it replaced, and a clean the files that it deleted and the last commit that it saw. Writes that a rollback or restore
-undid were never archived; as long as there is no archive, all rollbacks and restores are active.
+undid were never archived; as long as there is no archive, all rollbacks and restores are active, but those rollbacks
+that a later restore removed.
 
 Source: rules/table-services A-25; Hudi ``HoodieWriteStat.prevCommit``.
 """
@@ -56,13 +57,21 @@ class Before:
                 # A time that was rolled back is on no timeline either, yet it was never archived.
                 known |= undone_by(content) or set()
         self._known = known
+        # A restore removes the rollbacks behind its savepoint: what they undid is named nowhere any more.
+        writes = [each.requested_time for each in timeline.writes.completed()]
+        self._restored = [
+            (max((time for time in writes if time < restore), default=restore), restore)
+            for restore in (each.requested_time for each in timeline.completed(Action.RESTORE))
+        ]
 
     def is_archived(self, time: str) -> bool:
         """Whether a completed write of that time must be archived: it is older than the active timeline, not undone."""
         is_early = self._start is not None and _FIRST_TIME <= time < self._start
         # Stats have the text "null" for a new file group (rules/data-files 8), and cleans an empty one.
         is_of_write = is_time(time) and len(time) >= len(_FIRST_TIME)
-        return is_early and is_of_write and time not in self._known
+        if not is_early or not is_of_write or time in self._known:
+            return False
+        return not any(savepoint < time < restore for savepoint, restore in self._restored)
 
     def earlier(self) -> Iterator[Earlier]:
         """Archived writes that the instants mention, some of them more than once."""
