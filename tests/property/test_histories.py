@@ -3,8 +3,8 @@
 import pytest
 
 from support.history_corpus import CORPUS
+from support.history_laws import Kind
 from support.history_runner import find_failure, kinds, make_steps, outcome_of
-from support.history_world import Kind
 
 SEQUENCES, CHUNK = 100, 5
 STEPS_MAX, ROWS_SHARE = 7, 0.12  # a long run plays longer ones, and more that take longer

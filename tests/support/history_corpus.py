@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from support.history_laws import Kind
 from support.history_steps import Step
-from support.history_world import Kind
 
 
 def _write(seed: int, operation: str = "UPSERT", **more: Any) -> Step:
@@ -36,6 +36,9 @@ _BACK: Final[Step] = ("rollback", {"back": 0})
 _BACK_BY_HUDI: Final[Step] = ("hudi", {}, _BACK)
 _RECOVER: Final[Step] = ("recover", {})
 _RESTORE: Final[Step] = ("restore", {"back": 0})
+_KEEPING_CLEAN: Final[Step] = ("clean", {**_VERSIONS, "settings": {"hoodie_py.clean.quarantine": True}})
+_LEASE: Final[Step] = ("lease", {"back": 0, "ttl": 5})
+_UNDO: Final[Step] = ("undo", {"back": 0})
 _W1, _W2, _W3 = _write(1), _write(2), _write(3)
 
 DELTAS: Final = (Kind(version=6, metadata=False, deltas=True), Kind(version=9, metadata=True, deltas=True))
@@ -99,6 +102,19 @@ SEQUENCES: Final[dict[str, tuple[Step, ...]]] = {
     "a partition's drop that died when the metadata table knew it": (
         _write(259, small_files=False),
         _crash(11, ("replace", {"kind": "DELETE_PARTITION", "seed": 847}), "stop after"), _RECOVER, _W2,
+    ),
+    # --- those who keep what others would delete
+    "lease on a savepoint, then a restore that removes the record of a rollback": (
+        _write(174), _write(462), _BACK, _savepoint(), _LEASE, _RESTORE, _W3,
+    ),
+    "lease beside a planned clean, clean": (_W1, _W2, _PLAN, _W3, ("lease", {"back": 1, "ttl": 5}), _CLEAN),
+    "clean counted from a commit that is undone, lease": (
+        _W1, _W2, _W3, ("clean", _COMMITS), _BACK, _LEASE, _W2, ("clean", _COMMITS),
+    ),
+    "clean kept, undo cut short, recover": (_W1, _W2, _W3, _KEEPING_CLEAN, _crash(4, _UNDO), _RECOVER, _UNDO),
+    "clean kept, undo cut short, clean": (_W1, _W2, _W3, _KEEPING_CLEAN, _crash(4, _UNDO), _CLEAN, _UNDO, _CLEAN),
+    "replaced files kept, replacement undone by Hudi, undo": (
+        _W1, _W2, _replace(), _KEEPING_CLEAN, _BACK_BY_HUDI, _UNDO, _CLEAN,
     ),
     # --- earlier times
     "earlier times of a partition that a clean removed": (_W1, _replace("DELETE_PARTITION"), _CLEAN),

@@ -7,8 +7,8 @@ import random
 from collections.abc import Mapping, Sequence
 
 from support.fixtures import fixture_names, row_fixture_names
+from support.history_laws import Kind
 from support.history_steps import MODES, Step
-from support.history_world import Kind
 
 CLEANS = (
     {"commits_retained": 1},
@@ -37,7 +37,10 @@ CLEAN_SETTINGS = (
     {"hoodie.clean.incremental.enabled": False},
     {"hoodie_py.clean.verify": True},
     {"hoodie.clean.multiple.enabled": True},
+    {"hoodie_py.clean.quarantine": True},
+    {"hoodie_py.clean.quarantine": True},
 )
+QUARANTINE = {"hoodie_py.clean.quarantine": True}
 GLOBAL_INDEXES = ("GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX")
 STEPS_MIN, STEPS_MAX = 6, 16
 ROWS_SHARE = 0.5
@@ -143,6 +146,23 @@ _MOTIFS: tuple[tuple[str, ...], ...] = (
     ("savepoint", "statement", "replace", "clean", "archive", "restore", "statement"),
     ("write", "replace", "plan_clean", "hudi rollback", "statement", "clean"),
     ("write", "write", "archive", "clean", "write", "crash archive", "rollback"),
+    ("lease", "write", "write", "clean", "archive", "rollback", "let_go", "clean"),
+    ("lease", "write", "plan_clean", "hudi rollback", "write", "clean"),
+    ("write", "plan_clean", "lease", "crash clean", "lease", "clean"),
+    ("savepoint", "write", "lease", "write", "restore", "let_go", "restore"),
+    ("consume", "write", "statement", "clean", "archive", "consume", "clean"),
+    ("lease", "clock", "write", "clean", "clock", "lease"),
+    ("keep clean", "undo", "clean"),
+    ("write", "keep clean", "crash undo", "recover", "keep clean", "undo"),
+    ("write", "keep clean", "crash undo", "clean", "undo"),
+    ("write", "keep clean", "rollback", "undo", "write", "clean"),
+    ("write", "keep clean", "upkeep", "write", "archive", "undo", "upkeep"),
+    ("crash keep clean", "keep clean", "undo", "undo"),
+    ("replace", "keep clean", "hudi rollback", "undo", "clean"),
+    ("crash write", "orphans", "undo", "orphans", "recover"),
+    ("crash rollback", "orphans", "rollback", "orphans"),
+    ("clock", "tags", "write", "clean", "clock", "maintain"),
+    ("lease", "maintain", "write", "maintain", "undo"),
 )
 """What is known, or feared, to go wrong together; other steps may come in between."""
 
@@ -158,6 +178,8 @@ def _weave(chance: random.Random, steps: list[Step], motif: Sequence[Step]) -> N
 def _named(chance: random.Random, kind: Kind, name: str) -> Step:
     wrapper, _, inner = name.rpartition(" ")
     step = _one(chance, (inner,))
+    if wrapper.endswith("keep"):
+        wrapper, step = wrapper[:-5], (step[0], {**step[1], "settings": QUARANTINE})
     if wrapper == "crash":
         return ("crash", {"mode": chance.choice(list(MODES)), "n": _early(chance)}, step)
     return ("hudi", {}, step) if wrapper else step
@@ -165,6 +187,8 @@ def _named(chance: random.Random, kind: Kind, name: str) -> Step:
 
 def _step(chance: random.Random, kind: Kind) -> Step:
     wrapped = chance.random()
+    if wrapped > 0.98:
+        return ("damaged lease", {}, _one(chance, ("clean", "rollback", "restore", "archive", "maintain", "undo")))
     if wrapped < 0.17:
         return ("crash", {"mode": chance.choice(list(MODES)), "n": _early(chance)}, _plain(chance))
     if wrapped < 0.22:
@@ -197,6 +221,9 @@ _PAIRS = tuple(
             "write",
             "restore",
             "statement",
+            "lease",
+            "undo",
+            "orphans",
         ),
         repeat=2,
     )
@@ -222,6 +249,14 @@ _WEIGHTS: Mapping[str, int] = {
     "upkeep": 2,
     "recover": 5,
     "clock": 5,
+    "lease": 6,
+    "renew": 1,
+    "let_go": 2,
+    "consume": 3,
+    "tags": 2,
+    "undo": 5,
+    "orphans": 3,
+    "maintain": 3,
 }
 
 
@@ -258,6 +293,17 @@ def _one(chance: random.Random, names: Sequence[str]) -> Step:
         "restore": lambda: {"back": chance.choice((0, 0, 1))},
         "archive": lambda: {"keep": chance.choice((1, 2, 3, 4)), "beyond": chance.random() < 0.3},
         "upkeep": lambda: {"delta_commits": chance.choice((1, 3))},
+        "lease": lambda: {"back": chance.choice((0, 0, 0, 1, 2, 3)), "ttl": chance.choice((1, 5, 50, 50))},
+        "renew": lambda: {"ttl": chance.choice((1, 50))},
+        "consume": lambda: {"ttl": chance.choice((5, 500))},
+        "tags": lambda: {"hourly": chance.choice((0, 2, 9)), "daily": chance.choice((0, 1, 3))},
+        "undo": lambda: {"back": chance.choice((0, 0, 0, 1))},
+        "orphans": lambda: {"seed": chance.randrange(1000), "delete": chance.random() < 0.3},
+        "maintain": lambda: {
+            "retained": chance.choice((1, 2, 3)),
+            "quarantine": chance.random() < 0.4,
+            "max": chance.choice((None, None, 2)),
+        },
         "clock": lambda: {"hours": chance.choice((1, 3, 30, 400, -1, -30))},
     }
     return (name, arguments[name]() if name in arguments else {})

@@ -20,7 +20,8 @@ from hudi_py.model.instant import Action, Instant
 from hudi_py.rows.precedence import merge_rules_of
 from hudi_py.table import Table
 from support import indexes
-from support.history_world import START, Kind, Rows, Violation, World, compare
+from support.history_laws import Kind, Rows, Violation, compare
+from support.history_world import START, World
 from support.history_writer import SCHEMA, Row, pending_clusterings
 
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 2}
@@ -120,6 +121,11 @@ class RowsWorld(World):
         """A write begins: *after* gives the rows after it; *key* is the version of its write key."""
         self.settle()
         self.intent, self._key = after, key
+
+    @property
+    def has_ranges(self) -> bool:
+        """See `World`."""
+        return True
 
     @property
     def newest_key(self) -> int:
@@ -253,10 +259,14 @@ class RowsWorld(World):
 
     def _check_range(self, table: Table, chance: random.Random) -> None:
         """What changed in a range, put into the rows of its begin, gives those of its end."""
-        known = [each for each in self.chain if each not in self.clusterings | self.unknown and each in self._ended]
+        known = [
+            each
+            for each in self.chain
+            if each not in self.clusterings | self.unknown | self.cut and each in self._ended
+        ]
         known = [each for each in known if not self.kind.several or self._is_cut(each)]
-        if not known:
-            return
+        if not known or "partial_update" in (self.kind.fixture or ""):
+            return  # no range may begin behind the rows that later ones update in part
         end = chance.choice(known)
         start = chance.choice([None, *(each for each in known if each < end)])
         times, with_deletes = (None if start is None else self._ended[start], self._ended[end]), chance.random() < 0.5

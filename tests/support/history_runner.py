@@ -25,9 +25,10 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.write_service import WriteService
 from support.fixtures import FOLDER
 from support.history_draw import ROWS_SHARE, STEPS_MAX, kinds, make_steps
+from support.history_laws import Kind, Violation
 from support.history_rows import RowsWorld
 from support.history_steps import Step, perform
-from support.history_world import STEP, Kind, Violation, World
+from support.history_world import STEP, World
 from support.many_writers import AT_ONCE
 
 

@@ -10,8 +10,9 @@ from hudi_py.config.clustering import clustering_config_with
 from hudi_py.config.table import TableType
 from hudi_py.storage.base import Storage
 from hudi_py.table import Table
+from support.history_laws import Rows, Violation
 from support.history_rows import APPLICATION, RowsWorld
-from support.history_world import Rows, Violation, World
+from support.history_world import World
 from support.history_writer import Row, pending_clusterings
 from support.writes import ALONE
 

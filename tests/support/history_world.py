@@ -11,13 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
-
-import attrs
+from typing import TYPE_CHECKING, Any, Final
 
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableType
+from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import HudiError, RefusedError, UnsupportedTable
 from hudi_py.model.files import BaseFile, join_path
 from hudi_py.model.instant import Action, Instant
@@ -28,15 +27,15 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.timeline.properties_file import create_properties
 from support.history_deltas import FileModel
+from support.history_laws import AFTER_A_CRASH, Kind, Rows, Violation, compare
+from support.history_promises import Promises
 from support.history_writer import SCHEMA, Row, pending_clusterings, rows_of_file
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Rows = Mapping[tuple[str, str], Row]
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 STEP = timedelta(minutes=7)
-OWN_FOLDER = ".hoodie/.aux/hudi_py/"
 LOCK = {
     "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
     "hoodie.write.lock.wait_time_ms": 0,
@@ -44,63 +43,7 @@ LOCK = {
     "hoodie.write.lock.client.wait_time_ms_between_retry": 0,
 }
 LAZY = {"hoodie.clean.failed.writes.policy": "LAZY"}
-AFTER_A_CRASH = frozenset(
-    {
-        "instant-stale", "instant-request-missing", "leftover-markers", "file-orphaned", "properties-backup",
-    }
-)  # fmt: skip
-"""What a check may say about a table whose last writer died; `recover` has to settle it."""
-
-
-class Violation(Exception):
-    """
-    A law does not apply.
-
-    Args:
-        law: Which, short; two sequences that break the same one are one finding.
-        message: What was expected, and what was found.
-    """
-
-    def __init__(self, law: str, message: str) -> None:
-        super().__init__(law, message)
-        self.law, self.message = law, message
-
-    def __str__(self) -> str:
-        return f"[{self.law}] {self.message}"
-
-
-@attrs.frozen
-class Kind:
-    """
-    What kind of table a history is played on.
-
-    Args:
-        version: Table version 6, 8 or 9, of a new table.
-        fixture: Name of a table of Apache Hudi to begin with instead.
-        metadata: ``hoodie.metadata.enable``; None for not set.
-        lock: Whether there is a lock provider.
-        lazy: Whether failed writes are rolled back by cleans, and heartbeats tell which have failed.
-        deltas: Whether a new table is merge-on-read.
-        rows: Whether the table is written and read as users do it, log files included; see `history_rows`.
-        buckets: Whether a new table has a bucket index (of 2 buckets); with *rows*.
-        statistics: Whether the metadata table keeps statistics; with *rows*.
-        indexes: Whether the metadata table keeps a record index and Bloom filters; with *rows*.
-        global_index: ``hoodie.index.type`` by which writes look keys up in all partitions; with *rows*, new tables.
-        several: Whether several writers are allowed, which are told apart by `txn.conflict`; with *rows* and *lock*.
-    """
-
-    version: int = 9
-    fixture: str | None = None
-    metadata: bool | None = None
-    lock: bool = False
-    lazy: bool = False
-    deltas: bool = False
-    rows: bool = False
-    buckets: bool = False
-    statistics: bool = False
-    indexes: bool = False
-    global_index: str = ""
-    several: bool = False
+ONE_THREAD: Final = LocalEngine(1)
 
 
 class World:
@@ -112,6 +55,7 @@ class World:
         chain: Requested times of the commits that count, ascending.
         clusterings: Those that change no rows, whenever they complete.
         unknown: Commits of a fixture after which nobody could tell the rows any more, as we began.
+        cut: Commits of a fixture of which a snapshot as of their time, in Apache Hudi too, may lack rows.
         condemned: Commits that somebody asked to roll back, and was not refused.
         savepoints: Requested times with the end of life of each, None for ever.
         saved: Rows of each savepoint.
@@ -119,6 +63,9 @@ class World:
         saved_files: Of a merge-on-read table, the files that were needed when the savepoint was made.
         is_dirty: A process died or two worked at once, and nothing has recovered the table since.
         counts: What was asked and how it was answered.
+        promises: What readers were promised.
+        strays: Paths of files that were put into the table and belong to no instant.
+        found_before: Code and place of what a check says of a table of Apache Hudi as we begin.
         intent: Rows before a write of the current step to the rows after it, until the write completes.
     """
 
@@ -131,6 +78,7 @@ class World:
         self.condemned: set[str] = set()
         self.clusterings: set[str] = set()
         self.unknown: set[str] = set()
+        self.cut: set[str] = set()
         self.savepoints: dict[str, datetime | None] = {}
         self.saved: dict[str, Rows] = {}
         self.names: dict[str, str] = {}
@@ -140,6 +88,9 @@ class World:
         self.counts: Counter[str] = Counter()
         self.intent: Callable[[Rows], Rows] | None = None
         self.files = FileModel()
+        self.promises = Promises()
+        self.strays: set[str] = set()
+        self.found_before: frozenset[tuple[str, str]] = frozenset()
         self.is_mor = False
         self.next_id = 0
         self.next_ts = 1_000_000
@@ -196,6 +147,7 @@ class World:
         world.clock.move(STEP)
         table = world.open(metadata=None)
         world.is_dirty = bool(table.timeline.pending())
+        world.found_before = frozenset((each.code, each.where) for each in table.check())
         return world, table
 
     def ask_rows(self, table: Table, changeless: Iterable[Instant]) -> None:
@@ -210,6 +162,9 @@ class World:
             except HudiError:
                 self.unknown.add(time)
                 self.rows[time] = {}
+            if _is_cut_by_a_rollback(table, time):
+                self.cut.add(time)
+                self.unknown.add(time)
         if self.chain:
             self.rows[self.chain[-1]] = self.rows_at(table)
             self.unknown.discard(self.chain[-1])
@@ -217,7 +172,8 @@ class World:
             time = instant.requested_time
             self.savepoints[time] = None
             self.saved[time] = self.rows[time] = self.rows_at(table, savepoint=time)
-            self.unknown.discard(time)
+            if time not in self.cut:
+                self.unknown.discard(time)
         for rows in self.rows.values():
             self.templates |= {partition: row for (partition, _), row in rows.items()}
 
@@ -291,7 +247,23 @@ class World:
     def is_known(self, time: str) -> bool:
         """Whether the rows of that time are known."""
         decisive = self.decisive(time)
-        return decisive not in self.unknown and (decisive is not None or self.kind.fixture is None)
+        return decisive not in self.unknown | self.cut and (decisive is not None or self.kind.fixture is None)
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether `Table.changes` can be asked: all files hold rows as users write them."""
+        return False
+
+    def add_savepoint(self, time: str, *, end: datetime | None, name: str | None) -> None:
+        """A savepoint was made; with the end of its life."""
+        self.savepoints[time] = end
+        self.names |= {} if name is None else {time: name}
+        if self.is_mor or self.is_known(time):
+            self.saved[time] = {} if self.is_mor else self.expected_at(time)
+        else:  # of a table of Apache Hudi, which could not be asked for that time as we began
+            self.saved[time] = self.rows_at(self.open(), savepoint=time)
+        if self.is_mor:
+            self.saved_files[time] = self.files.needed(each for each in self.chain if each <= time)
 
     def forget_savepoint(self, time: str) -> datetime | None:
         """It is deleted; gives the end of its life."""
@@ -338,12 +310,14 @@ class World:
         table = self.open()
         if self.is_mor:
             self._check_files(table)
+            self.promises.check(self, table)
             self._check_findings(table)
             return
         self._check_latest(table)
         self._check_savepoints(table)
         for time in self.rows if times is None else times:
             self._check_past(table, time)
+        self.promises.check(self, table)
         self._check_findings(table)
 
     def _check_files(self, table: Table) -> None:
@@ -433,35 +407,27 @@ class World:
     def _check_findings(self, table: Table) -> None:
         allowed = AFTER_A_CRASH if self.is_dirty else frozenset({"instant-stale"} if table.timeline.pending() else ())
         for finding in table.check():
-            if finding.severity is not Severity.INFO and finding.code not in allowed:
+            if finding.severity is Severity.INFO or (finding.code, finding.where) in self.found_before:
+                continue
+            if finding.code not in allowed:
                 raise Violation(f"check: {finding.code}", f"{finding.code} at {finding.where}: {finding.message}")
-
-
-def refused_without_change(before: Mapping[str, bytes], after: Mapping[str, bytes], error: HudiError) -> None:
-    """A refusal changes nothing but what is documented as our own."""
-    changed = {
-        path
-        for path in before.keys() | after.keys()
-        if before.get(path) != after.get(path) and not path.startswith(OWN_FOLDER)
-    }
-    if changed:
-        raise Violation(
-            f"refusal: changed the table ({type(error).__name__})", f"{sorted(changed)[:6]} changed, although: {error}"
-        )
-
-
-def compare(law: str, expected: Rows, found: Rows, what: str) -> None:
-    if expected == found:
-        return
-    lost, more = expected.keys() - found.keys(), found.keys() - expected.keys()
-    other = [key for key in expected.keys() & found.keys() if expected[key] != found[key]]
-    raise Violation(
-        f"{law}: {'rows lost' if lost else 'rows too many' if more else 'other rows'}",
-        f"{what}: expected {len(expected)}, found {len(found)}: {len(lost)} lost {sorted(lost)[:3]}, "
-        f"{len(more)} too many {sorted(more)[:3]}, {len(other)} other "
-        f"{[(key, expected[key]['ts'], found[key]['ts']) for key in sorted(other)[:3]]}",
-    )
 
 
 def _names(files: Iterable[tuple[str, BaseFile]]) -> list[str]:
     return [join_path(partition, base.name) for partition, base in files]
+
+
+def _is_cut_by_a_rollback(table: Table, time: str) -> bool:
+    """
+    Whether a snapshot as of a time may lack rows of its newest commit, as it does with Apache Hudi 0.x.
+
+    In layout 1 the first block of a later instant ends a log file, also that of a rollback which began after the commit
+    and was faster.
+    """
+    following = [i for i in table.timeline if i.requested_time > time and i.action is not Action.CLEAN]
+    is_by_blocks = table.config.format.log_naming.tells_slice
+    return is_by_blocks and bool(following) and following[0].action is Action.ROLLBACK
+
+
+Do = Callable[[World, Storage, Mapping[str, Any]], None]
+"""Takes a step, through a storage that may fail, with the arguments of the step."""

@@ -1,0 +1,171 @@
+"""
+Steps of those who keep what others would delete, and of those who look for what nobody needs.
+
+Leases, the progress of a consumer, tags on a schedule, what comes back from quarantine, orphans, and maintenance.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from typing import Any, Final
+
+from hudi_py.model.files import format_base_file, join_path, parse_base_file
+from hudi_py.model.instant import Action
+from hudi_py.storage.base import Storage
+from hudi_py.timeline import quarantine
+from hudi_py.timeline.leases import FOLDER as LEASES
+from support.history_laws import REFUSALS, Violation
+from support.history_world import Do, World
+
+CONSUMER: Final = "job-7"
+LEASES_MAX: Final = 2
+"""At once; each of them is read after every step."""
+
+
+# ------------------------------------------------------------------ readers
+def _lease(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    table = world.open(storage)
+    commits = table.timeline.commits.completed()
+    if not commits or len(world.promises.leases) >= LEASES_MAX:
+        return
+    at = commits[-1 - args["back"] % len(commits)].requested_time if args["back"] else None
+    lease = table.take_lease(ttl=f"{args['ttl']}h", at=at, holder="a reader")
+    world.promises.make(world, lease)
+
+
+def _renew(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    for id_, promise in list(world.promises.leases.items())[-1:]:
+        promise.lease = world.open(storage).renew_lease(id_, f"{args['ttl']}h")
+
+
+def _let_go(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    for id_ in list(world.promises.leases)[:1]:
+        del world.promises.leases[id_]  # also if the storage fails: its reader has gone
+        if not world.open(storage).release_lease(id_):
+            raise Violation("lease: gone", f"lease {id_} was there, and nobody released it")
+
+
+def _consume(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    table = world.open(storage)
+    until = table.changed_until()
+    if until is None:
+        return
+    progress = table.consumer(CONSUMER).at(until, ttl=f"{args['ttl']}h")
+    world.promises.read_until, world.promises.read_until_expires = progress.instant, progress.expires
+
+
+def _tags(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    schedule = {"hoodie_py.tags.hourly": args["hourly"], "hoodie_py.tags.daily": args["daily"]}
+    try:
+        world.open(storage, **schedule).create_due_tags()
+    finally:
+        _adopt_tags(world)
+
+
+def _adopt_tags(world: World) -> None:
+    """The model learns which savepoints were made on schedule; what they must hold, it knows."""
+    table = world.open()
+    for instant in table.timeline.completed(Action.SAVEPOINT):
+        time = instant.requested_time
+        if time in world.savepoints:
+            continue
+        metadata = table.contents.savepoint(instant)
+        end = metadata.expires_at_ms
+        world.add_savepoint(
+            time,
+            end=None if end is None else datetime.fromtimestamp(end / 1000, timezone.utc),
+            name=metadata.name or None,
+        )
+
+
+# ------------------------------------------------------------------ quarantine
+def _undo(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    removals = quarantine.removals(world.storage)
+    if not removals:
+        return
+    name = removals[-1 - args["back"] % len(removals)]
+    with _no_strays_left(world):
+        world.open(storage).undo(name)
+    world.promises.check_back(world, name)
+
+
+# ------------------------------------------------------------------ files of no instant
+def _orphans(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    with _no_strays_left(world):
+        _put_strays(world, random.Random(args["seed"]))
+        world.clock.move(timedelta(seconds=2))  # a file of this moment is too young
+        before = world.storage.files().keys()
+        report = world.open(storage).orphans(older_than="0m", delete=args["delete"])
+        gone = {path for path in before - world.storage.files().keys() if parse_base_file(path.rpartition("/")[2])}
+        if not gone <= {*report.done, *report.failed}:
+            raise Violation("orphans: more than told", f"{sorted(gone - set(report.done))[:3]} went, untold")
+        world.counts["orphans: strays taken"] += len(world.strays.intersection(report.done))
+
+
+def _put_strays(world: World, chance: random.Random) -> None:
+    """Files of writes that nobody knows, between the times of writes; and a second file of a task that succeeded."""
+    table = world.open()
+    instants = [each.requested_time for each in table.timeline.writes]
+    files = [] if world.is_mor else [
+        (path, each.base_file)
+        for path in table.partitions()
+        for each in table.file_slices(path)
+        if each.base_file is not None and each.base_file.extension == "parquet"
+    ]  # fmt: skip
+    if len(instants) < 2 or not files:
+        return
+    for number in range(chance.randint(1, 3)):
+        path, base = chance.choice(files)
+        time = chance.choice(instants[:-1])
+        between = str(int(time) + 1 + number).zfill(len(time))
+        if between in instants:
+            continue
+        content = world.storage.read(join_path(path, base.name))
+        file_id = chance.choice((base.file_id, f"{chance.randbytes(16).hex()}-0"))
+        stray = join_path(path, format_base_file(file_id, f"7-7-{number}", between))
+        if chance.random() < 0.3:  # of two attempts of a task the commit names one
+            stray = join_path(path, base.name.replace(f"_{base.write_token}_", f"_9-9-{number}_"))
+        if world.storage.size(stray) is None:
+            world.storage.replace(stray, content)
+            world.strays.add(stray)
+
+
+@contextmanager
+def _no_strays_left(world: World) -> Iterator[None]:
+    """After archival readers of every release would take them for rows, so none outlives a step but in quarantine."""
+    try:
+        yield
+    finally:
+        for path in world.strays:
+            world.storage.delete(path)
+
+
+# ------------------------------------------------------------------ all that is due
+def _maintain(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    settings = {
+        "hoodie.clean.commits.retained": args["retained"],
+        "hoodie.keep.min.commits": args["retained"] + 1,
+        "hoodie.keep.max.commits": args["retained"] + 2,
+        "hoodie_py.clean.quarantine": args["quarantine"],
+    }
+    report = world.open(storage, **settings).maintain(max_deletes=args["max"])
+    for each in report.failed:
+        world.told.append(f"    maintain: {each.step.value} failed: {each.error}")
+        if each.error is not None and not isinstance(each.error, REFUSALS):
+            raise each.error
+
+
+KEEPING: Final[Mapping[str, Do]] = {
+    "lease": _lease,
+    "renew": _renew,
+    "let_go": _let_go,
+    "consume": _consume,
+    "tags": _tags,
+    "undo": _undo,
+    "orphans": _orphans,
+    "maintain": _maintain,
+}
+DAMAGED_LEASE: Final = f"{LEASES}/damaged.json"
