@@ -171,10 +171,11 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
 @click.argument("table", shell_complete=complete.tables)
 @click.option("--partition", shell_complete=complete.partitions, help="Show only this partition.")
 @click.option("--as-of", metavar="TIME", help="Show the files of the table as of this time.")
+@click.option("--sizes", is_flag=True, help="With --json: add the size of each file.")
 @command
-def files(common: Common, table: str, partition: str | None, as_of: str | None) -> None:
+def files(common: Common, table: str, partition: str | None, as_of: str | None, sizes: bool) -> None:
     """List file groups and their file slices."""
-    from hudi_py.inspection.report import files_report
+    from hudi_py.inspection.report import file_sizes, files_report
 
     present = common.open(table)
     opened = present if as_of is None else present.as_of(as_of)
@@ -184,7 +185,9 @@ def files(common: Common, table: str, partition: str | None, as_of: str | None) 
         raise ConfigError(f"{table} has no partition {partition!r}; see hudi-py files")
     views = [opened.partition(path) for path in paths]
     if common.as_json:
-        print_json(files_report(opened.view_context, views))
+        document = files_report(opened.view_context, views)
+        # Not in every document: it has the shape in which the answers of Apache Hudi are compared.
+        print_json({**document, "sizes": {v.partition_path: file_sizes(v) for v in views}} if sizes else document)
         return
     rows = []
     for view in views:

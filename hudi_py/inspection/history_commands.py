@@ -13,9 +13,14 @@ from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.lease_command import force_option, forced
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
+from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hudi_py.model.instant import Instant
+    from hudi_py.model.records import InstantInfo
+    from hudi_py.storage.base import Storage
     from hudi_py.table import Table
 
 
@@ -35,11 +40,16 @@ def rollback(common: Common, table: str, instant: str, force: bool, dry_run: boo
         # Plans have full paths; people know their table by the paths below it.
         root = opened.storage.root + "/"
         files = [path.removeprefix(root) for request in plan.rollback_requests for path in request.files_to_be_deleted]
+        sizes = _sizes(opened.storage, sorted(files))
         if common.as_json:
-            preview = {"instant_to_rollback": time, "files_to_delete": sorted(files)}
+            preview = {"instant_to_rollback": time, "files_to_delete": sorted(files), "sizes": sizes}
             print_json({**preview, "plans_to_withdraw": _entries(withdrawn)})
             return
-        render.table("would be deleted (nothing was written)", ("file",), [(path,) for path in sorted(files)])
+        rows = [(path, render.human_bytes(size)) for path, size in sizes.items()]
+        render.table("would be deleted (nothing was written)", ("file", "size"), rows, right=(1,))
+        say(
+            f"total      {counted(len(sizes), 'file')}, {render.human_bytes(sum(size or 0 for size in sizes.values()))}"
+        )
         _show_withdrawn(withdrawn)
         return
     metadata = opened.rollback(time)
@@ -51,6 +61,32 @@ def rollback(common: Common, table: str, instant: str, force: bool, dry_run: boo
         f"rollback {metadata.start_rollback_time} completed: {time} undone, "
         f"{metadata.total_files_deleted} files deleted"
     )
+
+
+def _sizes(storage: Storage, files: Iterable[str]) -> dict[str, int | None]:
+    """Return the size of each file in bytes; None for one that is not there any more. One listing for each folder."""
+    listed: dict[str, dict[str, int | None]] = {}
+    sizes = {}
+    for path in files:
+        folder, _, name = path.rpartition("/")
+        if folder not in listed:
+            listed[folder] = {entry.name: entry.size_bytes for entry in storage.list(folder, details=True)}
+        sizes[path] = listed[folder].get(name)
+    return sizes
+
+
+def _written_bytes(opened: Table, instant: InstantInfo) -> int | None:
+    """Return the bytes of the data files that a commit wrote; None if it wrote none, or cannot be decoded."""
+    from hudi_py.errors import CorruptMetadata, NotFound
+
+    found = opened.timeline.commits.find(instant.requested_time)
+    if found is None or not found.is_completed:
+        return None
+    try:
+        written = opened.contents.commit(found).partition_to_write_stats
+        return sum(stat.file_size_in_bytes for stats in written.values() for stat in stats)
+    except (CorruptMetadata, NotFound):  # a restore can undo it all the same
+        return None
 
 
 def _entries(withdrawn: tuple[Instant, ...]) -> list[dict[str, str]]:
@@ -261,12 +297,17 @@ def restore(common: Common, table: str, savepoint: str, force: bool, dry_run: bo
     time = opened.resolve_time(savepoint)
     if dry_run:
         plan, withdrawn = opened.rehearsal().services.restore().preview(time)
-        rows = [(instant.requested_time, instant.action) for instant in plan.instants_to_rollback]
+        sizes = {instant.requested_time: _written_bytes(opened, instant) for instant in plan.instants_to_rollback}
         if common.as_json:
-            preview = {"savepoint": time, "instants_to_rollback": [requested_time for requested_time, _ in rows]}
+            preview = {"savepoint": time, "instants_to_rollback": list(sizes), "sizes": sizes}
             print_json({**preview, "plans_to_withdraw": _entries(withdrawn)})
             return
-        render.table("would be undone (nothing was written)", ("requested time", "action"), rows)
+        rows = [
+            (instant.requested_time, instant.action, _bytes_or_dash(sizes[instant.requested_time]))
+            for instant in plan.instants_to_rollback
+        ]
+        columns = ("requested time", "action", "files of it")
+        render.table("would be undone (nothing was written)", columns, rows, right=(2,))
         _show_withdrawn(withdrawn)
         return
     metadata = opened.restore(time)
@@ -305,6 +346,10 @@ def archive(common: Common, table: str, keep_min: int | None, keep_max: int | No
     render.table(f"{word}, {len(rows)} instants", ("requested time", "action"), rows)
     if bound is not None:
         say(f"no more was archived: {bound.value}")
+
+
+def _bytes_or_dash(size: int | None) -> str:
+    return "-" if size is None else render.human_bytes(size)
 
 
 def _savepoint_action() -> Any:

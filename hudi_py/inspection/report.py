@@ -101,6 +101,13 @@ def files_report(context: ViewContext, partitions: Iterable[PartitionView]) -> J
     }
 
 
+def file_sizes(partition: PartitionView) -> dict[str, int | None]:
+    """Return the size in bytes of each file of the slices; None if it is not known."""
+    slices = [file_slice for group in partition.groups for file_slice in group.slices]
+    files = [file for each in slices for file in (each.base_file, *each.log_files) if file is not None]
+    return {file.name: file.size_bytes for file in files}
+
+
 def _pending_order(entry: Mapping[str, str]) -> tuple[str, str, str]:
     return (entry["instant"], entry["partition"], entry["file_id"])
 

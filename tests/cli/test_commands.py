@@ -10,6 +10,7 @@ import pytest
 from hudi_py.config.keys import ALL_KEYS
 from hudi_py.errors import ConfigError
 from hudi_py.inspection.cli import main
+from hudi_py.model.words import human_bytes
 from hudi_py.services.check.findings import RULES
 from hudi_py.table import open_table
 from support import fixtures
@@ -493,3 +494,27 @@ def test_a_dry_run_of_a_rollback_names_the_plans_that_would_go(run, table):
     assert run("timeline", path, "--json").json["instants"] == timeline
     assert run("rollback", path, last).code == 0
     assert all(each["action"] != "clean" for each in run("timeline", path, "--json").json["instants"])
+
+
+def test_dry_runs_of_a_rollback_and_a_restore_tell_sizes(run, table):
+    """Those of the files that would go, and what each commit that would be undone wrote."""
+    path = table("cow_nomdt-1.1.1")
+    instants = [
+        each["requested_time"] for each in run("timeline", path, "--action", "commit", "--json").json["instants"]
+    ]
+    assert run("savepoint", "create", path, instants[-2], "--name", "before").code == 0
+    rollback = run("rollback", path, instants[-1], "--dry-run", "--json").json
+    on_disk = {each: (path / each).stat().st_size for each in rollback["files_to_delete"]}
+    assert on_disk
+    assert rollback["sizes"] == on_disk
+    assert (
+        f"{len(on_disk)} files, {human_bytes(sum(on_disk.values()))}"
+        in run("rollback", path, instants[-1], "--dry-run").out
+    )
+    restore = run("restore", path, "before", "--dry-run", "--json").json
+    assert restore["sizes"] == {instants[-1]: sum(on_disk.values())}
+    listed = run("files", path, "--sizes", "--json").json
+    for partition, sizes in listed["sizes"].items():
+        assert sizes == {name: (path / partition / name).stat().st_size for name in sizes}
+        slices = [each for group in listed["partitions"][partition]["file_groups"] for each in group["slices"]]
+        assert set(sizes) == {name for each in slices for name in (each["base_file"], *each["log_files"])} - {None}
