@@ -6,7 +6,8 @@ compaction has included it: then the compacted block takes the place of the newe
 replaced blocks are skipped. Bytes between blocks that are not a block are skipped.
 
 A snapshot of an earlier time ends at the first block of a later instant, rollback blocks included. Apache Hudi does the
-same; so in layout 1, data written after such a rollback block is not visible as of its own time.
+same; so in layout 1, data written after such a rollback block is not visible as of its own time. Ranges of time do not
+end there: Hudi reads the files of their commits, and no commit names the file of a rollback block.
 
 Source: rules/data-files 9.2; Hudi 0.15.0 ``AbstractHoodieLogRecordReader.scanInternalV1`` and ``scanInternalV2``,
 1.1.1 ``BaseHoodieLogRecordReader``.
@@ -55,7 +56,11 @@ class Scanned(NamedTuple):
 
 
 def scan_blocks(
-    blocks: Iterable[tuple[LogFile, LogBlock, str]], counts: Callable[[str], bool], until: str | None = None
+    blocks: Iterable[tuple[LogFile, LogBlock, str]],
+    counts: Callable[[str], bool],
+    until: str | None = None,
+    *,
+    ends_at_rollbacks: bool = True,
 ) -> Scanned:
     """
     Choose the blocks of a slice that count.
@@ -67,6 +72,7 @@ def scan_blocks(
         until: Instant time; the first block of a later instant ends the scan. None for the latest snapshot. Later
             rollback blocks have an effect all the same: an instant that is no longer on the timeline may be taken for
             an archived one.
+        ends_at_rollbacks: Whether a rollback block of a later instant ends the scan, too.
 
     Raises:
         CorruptMetadata: A command block is not a rollback, or a block does not name its instant.
@@ -84,8 +90,9 @@ def scan_blocks(
         time = block.header.get(HeaderKey.INSTANT_TIME)
         if time is None:
             raise CorruptMetadata(f"{source}: the block at byte {block.offset} does not name its instant")
-        is_ended = is_ended or (until is not None and time > until)
-        if block.block_type is BlockType.COMMAND:
+        is_rollback = block.block_type is BlockType.COMMAND
+        is_ended = is_ended or (until is not None and time > until and (ends_at_rollbacks or not is_rollback))
+        if is_rollback:
             found = _without_rolled_back(found, block, source)
         elif not is_ended and counts(time):
             found.append((log, block))

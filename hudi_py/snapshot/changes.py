@@ -64,7 +64,10 @@ class Changes(Snapshot):
         In table version 9 each of them; before, the row groups that hold no others.
         """
         found = super()._log_reading(slices, schema)
-        if found is None or self._commits is None:
+        if found is None:
+            return None
+        found = attrs.evolve(found, ends_at_rollbacks=False)
+        if self._commits is None:
             return found
         if self.config.format.ranges_come_first:
             return attrs.evolve(found, only=self._commits, whole=self._whole_slices)
