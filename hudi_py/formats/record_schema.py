@@ -118,19 +118,20 @@ def without_meta_fields(text: str) -> str:
     return _dump({**record, "fields": _data_fields(record)})
 
 
-def parse_record_schema(text: str) -> pa.Schema:
+def parse_record_schema(text: str, types: type[AvroTypes] | None = None) -> pa.Schema:
     """
     Parse a record schema to a storage schema, without the meta columns.
 
     Args:
         text: Avro JSON from commit metadata or a footer.
+        types: Which types are known; by default those that hudi_py writes.
 
     Raises:
         CorruptMetadata: The text is not JSON, or not the schema of an Avro record.
         UnsupportedTable: A column has a type that this release cannot write.
     """
     record = _load(text)
-    reader = _AvroReader()
+    reader = (types or AvroTypes)()
     try:
         return pa.schema(reader.fields(_data_fields(record), _full_name(record, ""), ""))
     except (KeyError, TypeError, AttributeError) as error:
@@ -327,7 +328,7 @@ def _full_name(avro: Mapping[str, Any], enclosing: str) -> str:
     return name if "." in name else _join(avro.get("namespace", enclosing), name)
 
 
-class _AvroReader:
+class AvroTypes:
     """Converts Avro to Arrow. Keeps named types, because Avro defines a type only where it first occurs."""
 
     def __init__(self) -> None:
@@ -367,8 +368,9 @@ class _AvroReader:
             return _map_of(self._field("value", avro["values"], namespace, f"{path}.value"))
         if (kind, logical) == ("fixed", "decimal"):
             return pa.decimal128(avro["precision"], avro.get("scale", 0))
-        arrow = _ARROW_OF.get((kind, logical))
-        if arrow is None:
-            what = f"{kind} ({logical})" if logical else kind
-            raise UnsupportedTable(f"column {path!r} is of Avro type {what}; this release cannot write it")
-        return arrow
+        return _ARROW_OF.get((kind, logical)) or self.other(avro, kind, logical, path)
+
+    def other(self, avro: Mapping[str, Any], kind: str, logical: str | None, path: str) -> pa.DataType:
+        """Return the type of a column that hudi_py does not write; here there is none."""
+        what = f"{kind} ({logical})" if logical else kind
+        raise UnsupportedTable(f"column {path!r} is of Avro type {what}; this release cannot write it")

@@ -16,8 +16,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from hudi_py.errors import WriteError
 from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.conform import cast_exactly, conform_batch
+from hudi_py.formats.read_types import lists_of_vectors
 
 # Java writes smaller and greater numbers with an exponent.
 _PLAIN_MIN: Final = 1e-3
@@ -51,6 +53,11 @@ def as_hudi_reads(array: Array, target: pa.DataType, path: str) -> Array:
         return array.cast(target, safe=False)  # the nearest: beyond 2^53 not every integer is a double
     if pa.types.is_floating(was) and pa.types.is_string(target):
         return _texts(array)
+    if isinstance(was, pa.FixedSizeBinaryType) and isinstance(target, pa.ListType):
+        try:
+            return lists_of_vectors(array, target)
+        except ValueError as error:
+            raise WriteError(f"column {path!r}: {error}") from error
     return cast_exactly(array, target, path)
 
 

@@ -47,17 +47,23 @@ def row_schema(storage: Storage, files: Callable[[], Sequence[tuple[str, BaseFil
 
     Raises:
         CorruptMetadata: The text is damaged, or the newest file is.
+        UnsupportedTable: The text has a type that hudi_py does not know, and there is no file.
     """
     import pyarrow as pa
 
+    from hudi_py.formats.read_types import ReadTypes
     from hudi_py.formats.record_schema import parse_record_schema
 
+    unknown: UnsupportedTable | None = None
     if text is not None:
         try:
-            return parse_record_schema(text)
+            return parse_record_schema(text, ReadTypes)
         except UnsupportedTable as error:
             log.info("read.schema.from.files", reason=str(error))
+            unknown = error
     present = files()
+    if unknown is not None and not present:  # the rows of log files would be returned without columns
+        raise unknown
     if not present:
         return pa.schema([])
     # The newest file has the columns that were added last; older ones lack them.

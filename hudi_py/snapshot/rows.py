@@ -80,7 +80,9 @@ class ReadSlice:
     @property
     def shows_other_values(self) -> bool:
         """Whether some values are shown differently from how they are stored."""
-        return self.time_partitions is not None or self.path_columns is not None
+        from hudi_py.formats.read_types import has_vectors
+
+        return self.time_partitions is not None or self.path_columns is not None or any(map(has_vectors, self.stored))
 
     def __call__(self, file_slice: FileSlice, count: FileCount | None = None) -> Iterator[pa.RecordBatch]:
         try:
