@@ -22,7 +22,6 @@ from hudi_py.services.recovery.finding import RecoveryOutcome
 from hudi_py.table_insight import TableInsight
 from hudi_py.table_leases import TableLeases
 from hudi_py.table_retention import TableRetention
-from hudi_py.table_writing import TableWriting
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -77,10 +76,10 @@ def open_table(
     return Table(open_storage(location, storage_options, read_bytes_max=bound), settings=settings, clock=clock)
 
 
-class Table(TableWriting, TableRetention, TableInsight, TableLeases):
+class Table(TableRetention, TableInsight, TableLeases):
     """
-    A table and its services: what `TableInsight` reports, `TableWriting` writes and `TableRewriting` compacts, what
-    `TableLeases` and `TableRetention` keep, and methods that change the table.
+    A table and its services: what `TableInsight` reports, `TableWriting` writes, what `TableLeases` and
+    `TableRetention` keep, and methods that change the table.
 
     If ``hoodie.write.lock.provider`` is set, these methods take the table's lock as Apache Hudi does. They raise
     `ConflictError` if another process does not release it in time; try again then.

@@ -1,13 +1,23 @@
-"""What an opened table keeps, and for how long: the switch against deletion."""
+"""What an opened table keeps, and for how long: the switch against deletion, the expiry of partitions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import attrs
+
 from hudi_py.table_rewriting import TableRewriting
+from hudi_py.table_writing import TableWriting
+
+if TYPE_CHECKING:
+    from hudi_py.services.expiry.plan import ExpiryReport
 
 __all__ = ["TableRetention"]
 
 
-class TableRetention(TableRewriting):
+class TableRetention(TableWriting, TableRewriting):
     """A table that says what is kept of it."""
 
     @property
@@ -40,3 +50,59 @@ class TableRetention(TableRewriting):
             ConflictError: As `forbid_deletion`.
         """
         return self._changed(self.services.deletion().allow)
+
+    def expire_partitions(
+        self,
+        *,
+        dry_run: bool = False,
+        days: int | None = None,
+        by: str | None = None,
+        value_format: str | None = None,
+        value_field: str | None = None,
+        partitions: Sequence[str] = (),
+        max_partitions: int | None = None,
+        now: datetime | None = None,
+    ) -> ExpiryReport:
+        """
+        Delete all rows of partitions that are older than they may be, in one commit; see docs/expiry.md.
+
+        The commit is that of `drop_partitions`: earlier times, savepoints and leases keep what they show, and cleans
+        delete the files when nothing needs them any more.
+
+        Args:
+            dry_run: Only tell which partitions expire and why; nothing is written.
+            days: Age in days; by default ``hoodie.partition.ttl.strategy.days.retain``, and none expires without it.
+            by: What the age is counted from: ``last-change``, ``creation``, or ``value`` with *value_format*; by
+                default the strategy that the settings name.
+            value_format: Form of the time in the partition's value, such as ``%Y-%m-%d``.
+            value_field: Partition column with that time; by default the whole path.
+            partitions: Paths of the partitions that may expire; by default all.
+            max_partitions: Largest number of partitions, the oldest first.
+            now: Timezone-aware; replaces the clock.
+
+        Returns:
+            The verdict on every partition, and the commit.
+
+        Raises:
+            ConfigError: A value is invalid, two contradict each other, or the table has no partitions.
+            ConflictError: Rows came into one of the partitions meanwhile; nothing was dropped.
+            As `drop_partitions`.
+        """
+        from hudi_py.config.expiry import expiry_config_with
+        from hudi_py.services.expiry.plan import ExpiryReport
+        from hudi_py.writing.commit_words import commit_words
+
+        config = expiry_config_with(
+            self.settings, days=days, by=by, value_format=value_format, value_field=value_field, partitions=partitions,
+            max_partitions=max_partitions,
+        )  # fmt: skip
+        service = self.services.expiry(config, now=now)
+        plan = service.plan()
+        report = ExpiryReport(plan=plan, is_dry_run=dry_run)
+        if dry_run or not plan.expired:
+            return report
+        words = commit_words(extra_metadata={"hudi_py.expiry": plan.rule})
+        written = self._changed_by(
+            lambda writer: writer.drop_partitions(plan.expired, words, lambda: service.refuse_changed(plan.expired))
+        )
+        return attrs.evolve(report, commit=written.instant)

@@ -18,6 +18,7 @@ from hudi_py.config.archive import archive_config
 from hudi_py.config.clean import CleanConfig, clean_config
 from hudi_py.config.clean_options import CleanOptions, clean_config_with
 from hudi_py.config.clustering import ClusteringConfig, clustering_config
+from hudi_py.config.expiry import ExpiryConfig
 from hudi_py.config.keys import PARQUET_SMALL_FILE_LIMIT
 from hudi_py.config.uses import Use
 from hudi_py.engine.base import Engine
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from hudi_py.services.compaction.service import CompactionService
     from hudi_py.services.deletion.service import DeletionService
     from hudi_py.services.doctor.service import DoctorService
+    from hudi_py.services.expiry.service import ExpiryService
     from hudi_py.services.orphans.service import OrphanOptions, OrphanService
     from hudi_py.services.recovery.failed_writes import FailedWrites
     from hudi_py.services.recovery.service import RecoveryService
@@ -302,6 +304,16 @@ class TableServices:
         from hudi_py.services.deletion.service import DeletionService
 
         return DeletionService(contents=self._table.contents)
+
+    def expiry(self, config: ExpiryConfig, *, now: datetime | None = None) -> ExpiryService:
+        """Return the service that finds the partitions that are older than they may be."""
+        self._table.require(Use.WRITE)
+        from hudi_py.services.expiry.service import ExpiryService
+
+        table = self._table
+        return ExpiryService(
+            contents=table.contents, table=table.config, settings=table.settings, config=config, now=now
+        )
 
     def doctor(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> DoctorService:
         """Return the service that judges settings and health; arguments as for `hudi_py.Table.plan_clean`."""

@@ -190,13 +190,16 @@ class WriteService:
         based_on = BasedOn(schema=text, by_bucket=buckets is not None, by_condition=True)
         return self._run(table, operation, schema.text, write_files, words, based_on)
 
-    def drop_partitions(self, paths: Collection[str], words: CommitWords = NO_WORDS) -> WriteResult:
+    def drop_partitions(
+        self, paths: Collection[str], words: CommitWords = NO_WORDS, check: Callable[[], None] = lambda: None
+    ) -> WriteResult:
         """
         Delete all rows of partitions in one commit, then clean and archive; the clean deletes the files later.
 
         Args:
             paths: Relative paths of the partitions.
             words: As for `write`.
+            check: Called when the write has begun, after which it sees all others: raises if it is not to go on.
 
         Raises:
             ConfigError: The table has no such partition, or *paths* is a text.
@@ -205,9 +208,9 @@ class WriteService:
         """
         if isinstance(paths, str):  # its letters could be partitions
             raise ConfigError(f"drop_partitions takes a list of partitions: [{paths!r}]")
-        return self._repeated(words, DELETE_PARTITION, lambda: self._drop_partitions(paths, words))
+        return self._repeated(words, DELETE_PARTITION, lambda: self._drop_partitions(paths, words, check))
 
-    def _drop_partitions(self, paths: Collection[str], words: CommitWords) -> WriteResult:
+    def _drop_partitions(self, paths: Collection[str], words: CommitWords, check: Callable[[], None]) -> WriteResult:
         table = self._target.opened().refresh()
         # For its refusals alone: a drop computes no keys, but it may meet a table that hudi_py must not write.
         self._target.check(table, self._target.key_generator(table, computes_paths=False))
@@ -217,7 +220,12 @@ class WriteService:
             raise ConfigError(f"{self._storage.root} {what}; hudi-py files shows them")
         text = self._schema_text(table)
         based_on = BasedOn(schema=text, dropped=paths)
-        return self._run(table, DELETE_PARTITION, text, lambda _: [], words, based_on)
+
+        def write_no_files(_: WriteTransaction) -> list[WrittenFile]:
+            check()
+            return []
+
+        return self._run(table, DELETE_PARTITION, text, write_no_files, words, based_on)
 
     def _repeated(self, words: CommitWords, operation: str, attempt: Callable[[], WriteResult]) -> WriteResult:
         return repeated(

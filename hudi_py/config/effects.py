@@ -32,6 +32,7 @@ _EFFECTS: Final = (
         hoodie.timeline.compaction.* hoodie_py.quarantine.*""",
     ),
     (Use.CLEAN, "hoodie_py.orphans.*"),
+    (Use.WRITE, "hoodie.partition.ttl.* hoodie_py.partition.ttl.*"),
     (Use.WRITE | Use.SAVEPOINT, "hoodie_py.tags.*"),
     (Use.WRITE | Use.REWRITE, "hoodie.parquet.* hoodie.bloom.* hoodie.index.bloom.*"),
     (Use.WRITE | Use.CLEAN | Use.ARCHIVE | Use.REWRITE, "hoodie.table.services.enabled hoodie.compact.inline.*"),

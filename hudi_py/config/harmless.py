@@ -35,8 +35,6 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.payload.record.schema""",
     "it says by which tasks Apache Hudi clusters and samples, not which files and rows": """
         hoodie.clustering.* hoodie.layout.optimize.*""",
-    "partitions have no time to live unless hoodie.partition.ttl.inline is set, which is refused": """
-        hoodie.partition.ttl.*""",
     "the number of buckets of a partition never changes with the engine SIMPLE, the only one that is served": """
         hoodie.bucket.index.m* hoodie.bucket.index.split.threshold hoodie.bucket.index.remote.partitioner.enable""",
     "it only affects hoodie.bucket.index.partition.expressions, which is refused": """

@@ -179,6 +179,21 @@ COMPACTION_LOG_FILES_MIN: Final = Key("hoodie.compaction.logfile.num.threshold",
 COMPACTION_DAYS: Final = Key("hoodie.compaction.daybased.target.partitions", whole(0), 10)
 COMPACTION_PARTITION_REGEX: Final = Key("hoodie.compaction.partition.path.regex", as_text, "")
 
+PARTITION_TTL_TYPE: Final = Key(
+    "hoodie.partition.ttl.management.strategy.type", one_of("KEEP_BY_TIME", "KEEP_BY_CREATION_TIME"), "KEEP_BY_TIME"
+)
+PARTITION_TTL_CLASS: Final = Key("hoodie.partition.ttl.strategy.class", as_text, "")
+PARTITION_TTL_DAYS: Final = Key("hoodie.partition.ttl.strategy.days.retain", int, -1)
+"""0 or less: no partition expires."""
+PARTITION_TTL_SELECTED: Final[Key[tuple[str, ...]]] = Key(
+    "hoodie.partition.ttl.strategy.partition.selected", names, _NONE
+)
+PARTITION_TTL_MAX: Final = Key("hoodie.partition.ttl.strategy.max.delete.partitions", whole(1), 1000)
+PARTITION_TTL_FORMAT: Final = Key("hoodie_py.partition.ttl.value.format", as_text, "")
+"""Our own: partitions expire by the time in their value, of this form (``%Y-%m-%d``)."""
+PARTITION_TTL_FIELD: Final = Key("hoodie_py.partition.ttl.value.field", as_text, "")
+"""Our own: partition column with that time; empty for the whole path."""
+
 # --- clustering -------------------------------------------------------------------------------------------------
 _PLAN: Final = "hoodie.clustering.plan.strategy."
 CLUSTERING_INLINE: Final = Key("hoodie.clustering.inline", flag, False, ("hoodie.datasource.clustering.inline.enable",))

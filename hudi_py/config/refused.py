@@ -230,7 +230,10 @@ REFUSED: Final[tuple[Refused, ...]] = (
         "a writer clusters after its commit (hoodie.clustering.inline), not at the same time; leave the setting out, "
         "or set hoodie.clustering.schedule.inline=true and run hudi-py cluster in another process",
     ),
-    Refused("hoodie.partition.ttl.inline", _FALSE, _W, f"partitions have no time to live yet; {_BY_HAND}"),
+    Refused(
+        "hoodie.partition.ttl.inline", _FALSE, _W,
+        "a commit does not drop partitions by itself; leave the setting out, and run hudi-py expire-partitions",
+    ),
     Refused(
         "hoodie.table.service.manager.enabled", _FALSE, _W,
         "a writer runs its services itself, so they would run twice",

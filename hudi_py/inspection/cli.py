@@ -237,6 +237,7 @@ from hudi_py.inspection import (  # noqa: E402
     deletion_command,
     doctor_command,
     du_command,
+    expire_command,
     explain_command,
     fleet_command,
     history_commands,
@@ -261,6 +262,7 @@ main.add_command(compact_command.compact)
 main.add_command(deletion_command.deletion)
 main.add_command(doctor_command.doctor)
 main.add_command(du_command.du)
+main.add_command(expire_command.expire_partitions)
 main.add_command(explain_command.explain)
 main.add_command(fleet_command.entry)
 main.add_command(fleet_command.fleet)

@@ -51,6 +51,7 @@ def commands(table: str, time: str) -> list[list[str]]:
         ["cluster", table, "--dry-run"],
         ["write", table, f"{table}.jsonl", "--dry-run"],
         ["delete", table, "--where", "id is not null", "--dry-run"],
+        ["expire-partitions", table, "--days", "1", "--dry-run"],
         ["recover", table, "--dry-run"],
         ["recover", table],
         ["archive", table],

@@ -82,7 +82,7 @@ SIBLINGS = {  # an import within one layer
     ("table_writing", "row_verbs"),
     ("table_writing", "table_view"),
     ("table_writing", "write_service"),
-    ("table", "table_writing"),
+    ("table_retention", "table_writing"),
     ("__main__", "inspection"),
 }
 SERVICES = {  # an import between two services; None stands for all of them

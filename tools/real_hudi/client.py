@@ -156,6 +156,11 @@ class RealHudi:
         """Restore to a savepoint."""
         self._call("restore", table=_path(table), instant=instant, options=_texts(options))
 
+    def expired_partitions(self, table: str | Path, options: Mapping[str, object]) -> list[str]:
+        """Partitions that the strategy in ``hoodie.partition.ttl.*`` would drop now, sorted; nothing is written."""
+        found: list[str] = self._call("expired_partitions", table=_path(table), options=_texts(options))
+        return found
+
     def archive(self, table: str | Path, options: Mapping[str, object]) -> None:
         """Archive the timeline."""
         self._call("archive", table=_path(table), options=_texts(options))

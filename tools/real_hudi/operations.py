@@ -181,6 +181,15 @@ class Operations:
         hudi_table.scheduleRollback(self._hudi.engine, stamp, target, False, False, False)
         return stamp
 
+    def expired_partitions(self, table: str, options: dict[str, str]) -> list[str]:
+        """Partitions that its strategy of expiry (``hoodie.partition.ttl.*``) would drop now; nothing is written."""
+        config = self._hudi.write_config(client_settings(table, options, is_v1=self._hudi.is_v1))
+        hudi_table, time = self._hudi.spark_table(config), datetime.now(timezone.utc)
+        factory = self._hudi.jvm.org.apache.hudi.table.action.ttl.strategy.HoodiePartitionTTLStrategyFactory
+        stamp = f"{time:%Y%m%d%H%M%S}{time.microsecond // 1000:03d}"
+        strategy = factory.createStrategy(hudi_table, config.getProps(), stamp)
+        return sorted(str(path) for path in java_items(strategy.getExpiredPartitionPaths()))
+
     def archive(self, table: str, options: dict[str, str]) -> None:
         """Archive the timeline; *options* bring the bounds."""
         self._with_client(table, options, lambda client: client.archive())

@@ -1,0 +1,157 @@
+"""
+When a partition expires, as a typed value.
+
+By the strategies of Apache Hudi, or by a date in the partition's value, which is a setting of hudi_py alone.
+
+Source: Hudi ``HoodieTTLConfig``, ``PartitionTTLStrategyType``.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.config.settings import Settings
+from hudi_py.errors import ConfigError
+
+_PACKAGE: Final = "org.apache.hudi.table.action.ttl.strategy."
+_UNITS: Final = "YmdHM"
+"""Directives of a format, from the longest time to the shortest."""
+
+
+class ExpiryBy(enum.Enum):
+    """What the age of a partition is counted from; values are the words on the command line."""
+
+    LAST_CHANGE = "last-change"
+    CREATION = "creation"
+    VALUE = "value"
+
+
+_TYPES: Final = {"KEEP_BY_TIME": ExpiryBy.LAST_CHANGE, "KEEP_BY_CREATION_TIME": ExpiryBy.CREATION}
+_CLASSES: Final = {"KeepByTimeStrategy": ExpiryBy.LAST_CHANGE, "KeepByCreationTimeStrategy": ExpiryBy.CREATION}
+
+
+@attrs.frozen(kw_only=True)
+class ExpiryConfig:
+    """
+    Args:
+        by: What the age is counted from.
+        days: Age in days from which a partition expires; 0 or less for never.
+        selected: Paths of the partitions that may expire; empty for all.
+        partitions_max: Largest number of partitions of one run, the oldest first.
+        value_format: For `ExpiryBy.VALUE`: form of the date in the value, such as ``%Y-%m-%d``.
+        value_field: For `ExpiryBy.VALUE`: partition column with the date; empty for the whole path.
+    """
+
+    by: ExpiryBy = ExpiryBy.LAST_CHANGE
+    days: int = -1
+    selected: tuple[str, ...] = ()
+    partitions_max: int = 1000
+    value_format: str = ""
+    value_field: str = ""
+
+
+def expiry_config(settings: Settings) -> ExpiryConfig:
+    """
+    Return the configuration of expiry in *settings*.
+
+    Raises:
+        ConfigError: A value is invalid, names a class that decides in another way, or two values contradict each other.
+    """
+    by = _by(settings)
+    text = settings[keys.PARTITION_TTL_FORMAT]
+    if text:
+        given = [key.name for key in (keys.PARTITION_TTL_TYPE, keys.PARTITION_TTL_CLASS) if key in settings]
+        if given:
+            raise ConfigError(
+                f"{keys.PARTITION_TTL_FORMAT.name} lets partitions expire by their value, and {given[0]} by a time of "
+                "the table; leave one of them out"
+            )
+        by = ExpiryBy.VALUE
+    if settings[keys.PARTITION_TTL_FIELD] and not text:
+        raise ConfigError(f"{keys.PARTITION_TTL_FIELD.name} is given without {keys.PARTITION_TTL_FORMAT.name}")
+    return checked(
+        ExpiryConfig(
+            by=by,
+            days=settings[keys.PARTITION_TTL_DAYS],
+            selected=settings[keys.PARTITION_TTL_SELECTED],
+            partitions_max=settings[keys.PARTITION_TTL_MAX],
+            value_format=text,
+            value_field=settings[keys.PARTITION_TTL_FIELD],
+        )
+    )
+
+
+def expiry_config_with(
+    settings: Settings,
+    *,
+    days: int | None = None,
+    by: str | None = None,
+    value_format: str | None = None,
+    value_field: str | None = None,
+    partitions: Sequence[str] = (),
+    max_partitions: int | None = None,
+) -> ExpiryConfig:
+    """
+    Return the configuration in *settings*, overridden by arguments, as for `hudi_py.Table.expire_partitions`.
+
+    Raises:
+        ConfigError: A value is invalid, or two contradict each other.
+    """
+    config = expiry_config(settings)
+    if isinstance(partitions, str):  # its letters could be partitions
+        raise ConfigError(f"partitions is a list of paths: [{partitions!r}]")
+    if by is not None and by not in {each.value for each in ExpiryBy}:
+        raise ConfigError(f"by={by}: use one of {', '.join(each.value for each in ExpiryBy)}")
+    if by is None and value_format:
+        by = ExpiryBy.VALUE.value
+    if max_partitions is not None and max_partitions < 1:
+        raise ConfigError(f"max_partitions={max_partitions}: give the largest number of partitions of a run")
+    return checked(
+        attrs.evolve(
+            config,
+            by=config.by if by is None else ExpiryBy(by),
+            days=config.days if days is None else days,
+            selected=tuple(partitions) or config.selected,
+            partitions_max=config.partitions_max if max_partitions is None else max_partitions,
+            value_format=config.value_format if value_format is None else value_format,
+            value_field=config.value_field if value_field is None else value_field,
+        )
+    )
+
+
+def checked(config: ExpiryConfig) -> ExpiryConfig:
+    """
+    Return *config* if its values fit together.
+
+    Raises:
+        ConfigError: They do not.
+    """
+    if config.by is not ExpiryBy.VALUE:
+        return config
+    given = re.findall(r"%(.)", config.value_format)
+    # Without a year a value comes again, and without the units between a date is not one.
+    if not given or sorted(given, key=_UNITS.find) != list(_UNITS[: len(given)]):
+        raise ConfigError(
+            f"expiry by value needs a format with a year and the units below it, such as %Y, %Y-%m, %Y/%m/%d or "
+            f"%Y%m%d%H, not {config.value_format!r} ({keys.PARTITION_TTL_FORMAT.name}, --format)"
+        )
+    return config
+
+
+def _by(settings: Settings) -> ExpiryBy:
+    name = settings[keys.PARTITION_TTL_CLASS].strip()
+    if not name:
+        return _TYPES[settings[keys.PARTITION_TTL_TYPE]]
+    by = _CLASSES.get(name.removeprefix(_PACKAGE))
+    if by is None:
+        raise ConfigError(
+            f"{keys.PARTITION_TTL_CLASS.name}={name} is a Java class that decides in another way; hudi_py does as "
+            f"{' and '.join(_CLASSES)}, or by value ({keys.PARTITION_TTL_FORMAT.name})"
+        )
+    return by
