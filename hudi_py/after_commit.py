@@ -101,7 +101,7 @@ def _compact(services: TableServices, settings: Settings, table: TableView) -> t
     if what == "run":
         return tuple(service.run())
     # Loaded again, because the clean and the archival above have changed the timeline.
-    if not table.refresh().timeline.pending(Action.COMPACTION):  # E-24
+    if not table.refresh_timeline().timeline.pending(Action.COMPACTION):  # E-24
         service.schedule()
     return ()
 

@@ -114,7 +114,11 @@ class OpenedTable(Shown):
 
     @cached_property
     def _opened(self) -> tuple[Timeline, Listing]:
-        return open_snapshot(self._store, self.config, self.settings)
+        opened = open_snapshot(self._store, self.config, self.settings)
+        # After `refresh_timeline` there is an older one, and what was computed from it.
+        if self.__dict__.pop("timeline", None) != opened[0]:
+            self.__dict__.pop("view_context", None)
+        return opened
 
     @property
     def contents(self) -> Contents:
@@ -125,6 +129,17 @@ class OpenedTable(Shown):
         """Forget what was loaded, so that the next call reads the current state of the table."""
         self.config = read_table_config(self.storage)
         self._forget()
+        return self
+
+    def refresh_timeline(self) -> Self:
+        """
+        As `refresh`, and load the timeline without the listing, which a small write does not ask for.
+
+        A listing that is asked for all the same is loaded with a timeline of its own moment, which then takes the place
+        of this one; what was taken from this one before must not be used beside it.
+        """
+        self.refresh()
+        self.__dict__["timeline"] = self._store.load()
         return self
 
     def _forget(self) -> None:

@@ -132,7 +132,7 @@ class WriteService:
 
     def _write(self, rows: IncomingRows, operation: str, words: CommitWords) -> WriteResult:
         # Loaded afresh for each attempt: a repeated one has to see what it lost against.
-        table = self._target.opened_or_created(rows, operation).refresh()
+        table = self._target.opened_or_created(rows, operation).refresh_timeline()
         generator = self._target.key_generator(table)
         buckets = self._target.check(table, generator)
         rules = merge_rules_of(table.config.properties)
@@ -264,7 +264,8 @@ class WriteService:
             given_up_after_conflict(transaction, concurrency),
         ):
             # Everything that the write builds on is loaded now: commits that completed while it waited are in it.
-            transaction.refuse_undoing(table.refresh().timeline)
+            lists = based_on.by_condition or operation == DELETE_PARTITION or operation in OVERWRITES
+            transaction.refuse_undoing((table.refresh() if lists else table.refresh_timeline()).timeline)
             done = words.committed_before(table.timeline, table.contents)
             if done is not None:  # another process committed this key between the two looks
                 transaction.abandon()

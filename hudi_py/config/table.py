@@ -7,6 +7,7 @@ Source: rules/timeline 1.2 and 1.3; Hudi ``HoodieTableConfig``.
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -104,6 +105,13 @@ def table_config(properties: Mapping[str, str], source: str) -> TableConfig:
         CorruptMetadata: A key that every table has is missing or invalid.
         ConfigError: A folder lies outside the table.
     """
+    return _config(tuple(properties.items()), source)
+
+
+# A write asks twenty times, because another one may have changed the properties; as a rule they are the same.
+@functools.lru_cache(maxsize=16)
+def _config(entries: tuple[tuple[str, str], ...], source: str) -> TableConfig:
+    properties = dict(entries)
     version = _number(properties, "hoodie.table.version", source)
     if version not in FORMATS:
         raise UnsupportedTable(
@@ -138,7 +146,7 @@ def table_config(properties: Mapping[str, str], source: str) -> TableConfig:
         metadata_partitions_inflight=_names(properties, "hoodie.table.metadata.partitions.inflight"),
         base_file_format=properties.get("hoodie.table.base.file.format", "PARQUET").upper(),
         populate_meta_fields=_flag(properties, "hoodie.populate.meta.fields", default=True),
-        properties=MappingProxyType(dict(properties)),
+        properties=MappingProxyType(properties),
     )
 
 

@@ -15,6 +15,7 @@ from hudi_py.formats.avro_file import encode_avro_file
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.commit_json import encode_json
 from hudi_py.formats.instant_content import decode_content
+from hudi_py.formats.kept import kept_if_small
 from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
 
 _TEXTS: Final = ("fileId", "path", "prevCommit", "partitionPath", "tempPath", "baseFile", "prevBaseFile")
@@ -62,6 +63,7 @@ class Touched(NamedTuple):
     replaced_file_ids: Mapping[str, tuple[str, ...]]  # by partition path
 
 
+@kept_if_small
 def decode_commit(data: bytes, source: str) -> CommitMetadata:
     """
     Decode a commit, deltacommit or replacecommit, completed or inflight.
@@ -88,6 +90,7 @@ def decode_commit(data: bytes, source: str) -> CommitMetadata:
         raise CorruptMetadata(f"{source}: not commit metadata: {error}") from error
 
 
+@kept_if_small
 def decode_touched(data: bytes, source: str) -> Touched:
     """
     Decode only which partitions a commit wrote to and which file groups it replaced; faster than `decode_commit`.

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.kept import kept_if_small
 
 _BYTES_MAX: Final = 1 << 23
 _BLANKS: Final = " \t\f"
@@ -35,6 +36,11 @@ def parse_properties(data: bytes, source: str) -> dict[str, str]:
     """
     if len(data) > _BYTES_MAX:
         raise CorruptMetadata(f"{source}: {len(data)} bytes are too many for properties; the limit is {_BYTES_MAX}")
+    return dict(_parsed(data, source))  # a copy, because callers change theirs
+
+
+@kept_if_small
+def _parsed(data: bytes, source: str) -> dict[str, str]:
     entries = {}
     for offset, line in _logical_lines(data.decode("iso-8859-1")):
         key = _KEY.match(line)

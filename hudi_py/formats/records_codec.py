@@ -18,6 +18,7 @@ from hudi_py.formats.avro_file import encode_avro_file, frame_record
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.commit_codec import decode_commit, decode_touched, encode_commit
 from hudi_py.formats.instant_content import Content, decode_content
+from hudi_py.formats.kept import kept_if_small
 from hudi_py.formats.plan_codec import encode_plan_body
 from hudi_py.formats.record_shapes import (
     ACTION_INSTANT,
@@ -65,6 +66,7 @@ _EPOCH_MS: Final = re.compile(rb"\d{1,15}")
 _ACTIONS: Final = frozenset(action.value for action in Action)
 
 
+@kept_if_small
 def decode_cleaner_plan(data: bytes, source: str) -> records.CleanerPlan:
     """
     Decode ``T.clean.requested``, or the copy of it in ``T.clean.inflight``.
@@ -118,6 +120,7 @@ def encode_cleaner_plan(plan: records.CleanerPlan, sync: bytes) -> bytes:
     return frame_record(schema, encode_plan_body(schema, plan, value), sync)
 
 
+@kept_if_small
 def decode_clean_metadata(data: bytes, source: str) -> records.CleanMetadata:
     """Decode a completed clean; the full paths of version 1 become names (``CleanMetadataV2MigrationHandler``)."""
     value = _read(data, source, "HoodieCleanMetadata")

@@ -19,6 +19,7 @@ from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.commit_codec import decode_commit
 from hudi_py.formats.delete_block import decode_delete_block
 from hudi_py.formats.hfile import HFile
+from hudi_py.formats.kept import kept_if_small
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, iterate_log_blocks
 from hudi_py.mdt.recorded import WAY_OUT
 from hudi_py.mdt.records import Alone, Files, decode_files, merge_files
@@ -130,12 +131,16 @@ def deleted_keys(block: LogBlock, partition: str, source: str) -> Iterator[str]:
         yield key
 
 
-def decode_block(block: LogBlock, source: str) -> Iterator[tuple[str, Files]]:
-    """Key and files of the records of an HFile data block, by key."""
+def decode_block(block: LogBlock, source: str) -> tuple[tuple[str, Files], ...]:
+    """Key and files of the records of an HFile data block, by key; values are shared, so they must not be changed."""
     source = f"{source} (block at byte {block.offset})"
-    hfile, schema = open_block(block, source)
-    for key, value in hfile:
-        yield decode_key(key, source), decode_files(value, schema, source)
+    return _decoded(block.content, _schema_of(block, source), source)
+
+
+@kept_if_small
+def _decoded(content: bytes, schema: str, source: str) -> tuple[tuple[str, Files], ...]:
+    hfile = HFile(io.BytesIO(content), len(content), source)
+    return tuple((decode_key(key, source), decode_files(value, schema, source)) for key, value in hfile)
 
 
 def open_block(block: LogBlock, source: str) -> tuple[HFile, str]:
@@ -145,10 +150,15 @@ def open_block(block: LogBlock, source: str) -> tuple[HFile, str]:
     Raises:
         CorruptMetadata: The block has no schema, or its content is no HFile.
     """
+    schema = _schema_of(block, source)
+    return HFile(io.BytesIO(block.content), len(block.content), source), schema
+
+
+def _schema_of(block: LogBlock, source: str) -> str:
     schema = block.header.get(HeaderKey.SCHEMA)
     if schema is None:
         raise CorruptMetadata(f"{source}: a data block without a schema")
-    return HFile(io.BytesIO(block.content), len(block.content), source), schema
+    return schema
 
 
 def open_hfile(stream: BinaryIO, source: str) -> tuple[HFile, str]:

@@ -24,6 +24,8 @@ from hudi_py.rows.base_file import AVRO_SCHEMA_KEY, BLOOM_KEY, BLOOM_TYPE_KEY, M
 from hudi_py.runtime.log import log
 
 _KEY_COLUMN = "_hoodie_record_key"
+_FEW_ROWS = 16_384
+"""Up to so many rows the keys are read faster than a filter is decoded, which has half a megabyte in any file."""
 _LEGACY_BLOOM_KEY = "com.uber.hoodie.bloomfilter"
 _FOOTER_KEYS = (MIN_KEY, MAX_KEY, BLOOM_KEY, _LEGACY_BLOOM_KEY, BLOOM_TYPE_KEY, AVRO_SCHEMA_KEY)
 
@@ -128,19 +130,24 @@ def first_keys(stream: BinaryIO, count: int) -> Array:
     return keys
 
 
-def lookup_keys(stream: BinaryIO, keys: Array) -> npt.NDArray[np.bool_]:
+def lookup_keys(stream: BinaryIO, keys: Array, *, is_near: bool = False) -> npt.NDArray[np.bool_]:
     """
     Find out which keys a base file has.
 
     Args:
         stream: Seekable stream of the file.
         keys: Strings, n of them, neither null nor empty.
+        is_near: Whether a further read takes no time, as on a local disk: then small files are not asked for their
+            filter, which takes longer to decode than their keys.
 
     Returns:
         Shape (n,); True where the file has a row with that key.
     """
     file = open_base_file(stream)
-    found = _footer_of(file, stream.seek(0, 2)).might_contain(keys)
+    if is_near and file.metadata.num_rows <= _FEW_ROWS:
+        found = np.ones(len(keys), dtype=np.bool_)
+    else:
+        found = _footer_of(file, stream.seek(0, 2)).might_contain(keys)
     if found.any():
         stored = file.read(columns=[_KEY_COLUMN]).column(0)
         # A filter has false positives, so what passed it is compared with the keys themselves.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from hudi_py.config.table import TableType
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
@@ -21,6 +21,9 @@ COMMITS_AND_COMPACTION: Final = COMMITS | {Action.COMPACTION}
 WRITES: Final = COMMITS_AND_COMPACTION | {Action.LOG_COMPACTION}
 _KEPT: Final = 8
 """Timelines that are kept: those of a table and of its metadata table, before and after a step."""
+_NAMES_KEPT: Final = 1024
+_Rank: TypeAlias = tuple[State, str, str]
+"""State, completion time or an empty text, and name of an instant's file; the highest one says what the instant is."""
 _COW_TABLE: Final = frozenset({Action.COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING})
 
 
@@ -203,27 +206,37 @@ def build_timeline(names: Iterable[str], layout: Layout) -> Timeline:
 
 @lru_cache(maxsize=_KEPT)
 def _built(names: tuple[str, ...], layout: Layout) -> Timeline:
-    highest: dict[str, tuple[State, str, Action, str]] = {}
-    kinds = layout.sort_kinds
+    highest: dict[str, _Rank] = {}
+    # A longer timeline would push out its own names, and keeping them would only cost time.
+    ranked = _kept_rank if len(names) <= _NAMES_KEPT else _rank
     for name in names:
-        head, _, extension = name.partition(".")
-        kind = kinds.get(extension)
-        if kind is None:
+        found = ranked(name, layout)
+        if found is None:
             continue
-        state, word, action = kind
-        time, _, completion = head.partition("_")
-        key = time + word  # sorts like (requested time, comparable action): the word starts with a dot
+        key, rank = found
         best = highest.get(key)
-        # The cheap tests first: the layout parses a name only if its digits are not plain.
-        if (best is None or best[0] < state or (best[0] is state and best[1] < completion)) and (
-            (head.isdecimal() and head.isascii()) or layout.parse(name) is not None
-        ):
-            highest[key] = (state, completion, action, name)
+        if best is None or best < rank:
+            highest[key] = rank
     instants = []
     for key in sorted(highest):
-        state, completion, action, name = highest[key]
+        state, completion, name = highest[key]
+        action = layout.extensions[name.partition(".")[2]][0]
         instants.append(Instant(key.partition(".")[0], action, state, completion or None, name))
     return Timeline(tuple(instants), names, layout)
+
+
+def _rank(name: str, layout: Layout) -> tuple[str, _Rank] | None:
+    """Which instant a file is of, as a text that sorts like (requested time, comparable action), and its rank there."""
+    head, _, extension = name.partition(".")
+    kind = layout.sort_kinds.get(extension)
+    # The cheap test first: the layout parses a name only if its digits are not plain.
+    if kind is None or not ((head.isdecimal() and head.isascii()) or layout.parse(name) is not None):
+        return None
+    time, _, completion = head.partition("_")
+    return time + kind[1], (kind[0], completion, name)  # the word starts with a dot, which sorts before all digits
+
+
+_kept_rank = lru_cache(maxsize=_NAMES_KEPT)(_rank)
 
 
 def _key(instant: Instant) -> tuple[str, Action]:

@@ -77,7 +77,7 @@ class PartitionFiles:
         found = np.zeros(len(keys), dtype=np.bool_)
         if base is not None:
             with storage.open_read(join_path(self.path, base.name)) as stream:
-                found = lookup_keys(stream, keys)
+                found = lookup_keys(stream, keys, is_near=storage.capabilities.has_folders)
         if logs is not None:
             for stored in keys_in_logs(storage, self.path, logs.keyed):
                 found |= compute.is_in(keys, value_set=stored).to_numpy(zero_copy_only=False)

@@ -279,7 +279,7 @@ def begin_write(
             metadata_table.prepare(writes_data=True)  # again: a pending write may have prevented parts of it
         if rolled_back or store.lock.is_used:  # between the two holds of the lock another process may have committed
             timeline = store.load()
-        time = store.new_time(after=metadata_table.compact(timeline))
+        time = store.new_time(timeline, after=metadata_table.compact(timeline))
         heart = None
         if failed_writes_policy(settings) == "LAZY":
             # Before the requested instant: a pending write without a heartbeat counts as dead.

@@ -114,7 +114,9 @@ class ArchiveService:
         Raises:
             CorruptMetadata: The last clean, which says what may be archived, does not decode.
         """
-        timeline = self.contents.store.load()
+        return self._plan(self.contents.store.load())
+
+    def _plan(self, timeline: Timeline) -> ArchivePlan:
         facts = self._facts(timeline)
         plan = plan_archive(timeline, facts, self.config)
         if plan.instants and self._is_archive_lost(timeline):
@@ -168,8 +170,10 @@ class ArchiveService:
         if self._to_logs:
             logs.recover()
         # Before the plan: a savepoint that is created while the plan is made must not be taken for a known one.
-        known = self._held()
-        plan = self.plan()
+        # One timeline for both, and the leases before what the plan reads of them.
+        timeline = self.contents.store.load()
+        known = self._held(timeline)
+        plan = self._plan(timeline)
         if not plan.instants:
             return ArchiveResult(bound=plan.bound)
         self._remove_markers(plan.instants)
@@ -190,10 +194,9 @@ class ArchiveService:
         log.info("archive.completed", instants_archived=len(done), merges=merges)
         return ArchiveResult(instants=tuple(done), bound=bound, merges=merges)
 
-    def _held(self) -> frozenset[Instant | str]:
-        """Savepoints and leases at this moment."""
-        leases = (each.id for each in self.contents.store.leases.in_force())
-        return frozenset((*_savepoints(self.contents.store.load()), *leases))
+    def _held(self, timeline: Timeline) -> frozenset[Instant | str]:
+        """The savepoints of a timeline, and the leases at this moment."""
+        return frozenset((*_savepoints(timeline), *(each.id for each in self.contents.store.leases.in_force())))
 
     def _still_going(self, groups: tuple[Group, ...], known: frozenset[Instant | str]) -> tuple[Group, ...]:
         """
@@ -207,7 +210,7 @@ class ArchiveService:
             known: Savepoints and leases at the time of the plan.
         """
         # Usually nothing has happened, and then nothing is planned again.
-        if self._held() == known:
+        if self._held(self.contents.store.load()) == known:
             return groups
         allowed = frozenset(self.plan().instants)
         return tuple(group for group in groups if group.instant in allowed)

@@ -57,7 +57,7 @@ class FailedWrites:
         # Failed writes are left to the clean, or to nobody; a half-undone commit is not.
         if failed_writes_policy(self.settings) != "EAGER":
             return self._roll_back(frozenset()) if load_undoing(timeline, self.contents) else []
-        alive, pending = self._alive_and_pending()
+        alive, pending = self._alive_and_pending(timeline)
         # EAGER means one writer, so a second one that is alive is an error, and its write is not touched.
         if alive:
             raise ConflictError(
@@ -65,7 +65,7 @@ class FailedWrites:
                 "heartbeat; try again when it is done, or set hoodie.clean.failed.writes.policy=LAZY for several "
                 "writers"
             )
-        return self._roll_back(pending)
+        return self._roll_back(pending, timeline)
 
     def with_clean(self) -> list[RollbackMetadata]:
         """
@@ -77,9 +77,12 @@ class FailedWrites:
         Raises:
             As `RollbackService.run`.
         """
-        if failed_writes_policy(self.settings) != "LAZY" or self.contents.store.load().pending(Action.RESTORE):
+        if failed_writes_policy(self.settings) != "LAZY":
             return []
-        alive, pending = self._alive_and_pending()
+        timeline = self.contents.store.load()
+        if timeline.pending(Action.RESTORE):
+            return []
+        alive, pending = self._alive_and_pending(timeline)
         try:
             return self._roll_back(pending - alive)
         except UnsupportedTable as error:
@@ -91,11 +94,12 @@ class FailedWrites:
         store = self.contents.store
         return Rhythm.of(self.settings).is_expired(heartbeat_ages(store.storage, store.clock).get(requested_time))
 
-    def _alive_and_pending(self) -> tuple[frozenset[str], frozenset[str]]:
+    def _alive_and_pending(self, timeline: Timeline) -> tuple[frozenset[str], frozenset[str]]:
         store = self.contents.store
         rhythm = Rhythm.of(self.settings)
-        writes = store.load().writes.pending()
-        pending = frozenset(write.requested_time for write in writes if write.action not in RUN_AGAIN)
+        pending = frozenset(
+            write.requested_time for write in timeline.writes.pending() if write.action not in RUN_AGAIN
+        )
         if not pending:
             return frozenset(), pending
         # After the timeline: a write beats before its requested file exists, so each pending write had one by now
@@ -103,14 +107,17 @@ class FailedWrites:
         ages = heartbeat_ages(store.storage, store.clock)
         return frozenset(time for time in pending if time in ages and not rhythm.is_expired(ages[time])), pending
 
-    def _roll_back(self, chosen: frozenset[str]) -> list[RollbackMetadata]:
+    def _roll_back(self, chosen: frozenset[str], timeline: Timeline | None = None) -> list[RollbackMetadata]:
         """
         The timeline is loaded again after the heartbeats were read: a write that has completed since is kept (K-14).
+        Only where *timeline* has nothing to roll back or to finish, which is usual, it is not looked for again.
 
         Where the table has a lock, both are read again under it, so that no write completes after the last look.
         """
         service = RollbackService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
-        done = service.run(only=chosen, is_dead=self.is_dead)
+        if timeline is not None and (chosen or timeline.pending(Action.ROLLBACK)):
+            timeline = None
+        done = service.run(only=chosen, is_dead=self.is_dead, timeline=timeline)
         # Last: a crash before it leaves the heartbeat of a write that is over, which recovery deletes.
         for time in (time for each in done for time in each.commits_rollback):
             delete_heartbeat(self.contents.store.storage, time)

@@ -76,7 +76,11 @@ class RollbackService:
     ways_back: Callable[[], str] = str
 
     def run(
-        self, *, only: Collection[str] | None = None, is_dead: Callable[[str], bool] | None = None
+        self,
+        *,
+        only: Collection[str] | None = None,
+        is_dead: Callable[[str], bool] | None = None,
+        timeline: Timeline | None = None,
     ) -> list[RollbackMetadata]:
         """
         Finish pending rollbacks and roll back every failed write, newest first.
@@ -86,6 +90,7 @@ class RollbackService:
                 chosen, so a write that has completed in between is kept (rule B-3).
             is_dead: Whether the write of a requested time has failed. If the table has a lock, it is called under it
                 before the timeline is loaded again and the rollback is planned.
+            timeline: One without pending rollbacks, for a caller that has chosen nothing: only markers are swept then.
 
         Raises:
             CorruptMetadata: A marker names a file that is not of its write, or the completed file of a write was lost;
@@ -93,7 +98,7 @@ class RollbackService:
             ConflictError: Another process rolls back the same write.
             RefusedError: A stored plan names files that are not of the failed write.
         """
-        timeline = self.contents.store.load()
+        timeline = timeline or self.contents.store.load()
         self._sweep_markers(timeline)
         pending = timeline.pending(Action.ROLLBACK)
         stay = self._clusterings(timeline, on_doubt=True)

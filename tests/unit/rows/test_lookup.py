@@ -23,12 +23,14 @@ KEY = st.text("ab\ue000\U00010000", min_size=1, max_size=3)
     asked=st.lists(KEY, max_size=20),
     kind=st.sampled_from(BloomKind),
     false_positive_rate=st.sampled_from([0.9, 1e-9]),
+    is_near=st.booleans(),
 )
-def test_lookup_is_exact(files, stored, asked, kind, false_positive_rate):
+def test_lookup_is_exact(files, stored, asked, kind, false_positive_rate, is_near):
     """Whatever filter and range let pass, the answer is that of the column; they never stop a stored key."""
     options = BaseFileOptions(bloom=BloomSizing(kind=kind, entries=4, false_positive_rate=false_positive_rate))
     data = files.write([{"id": key} for key in stored], options=options)
-    assert [key in stored for key in asked] == lookup_keys(io.BytesIO(data), pa.array(asked, pa.string())).tolist()
+    found = lookup_keys(io.BytesIO(data), pa.array(asked, pa.string()), is_near=is_near)
+    assert found.tolist() == [key in stored for key in asked]
     assert stored == read_keys(io.BytesIO(data)).to_pylist()
     assert read_footer(io.BytesIO(data)).might_contain(pa.array(stored, pa.string())).all()
 
