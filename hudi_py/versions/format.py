@@ -84,6 +84,8 @@ class TableFormat:
         ranges_come_first: Whether a reader of what changed in a range of time leaves rows of base files that did not
             change out before it merges log files with them; otherwise it does so afterwards.
         shows_time_paths: Whether readers show the text of the path in partition columns of time-based key generators.
+        forgets_deleted_keys: Whether a global index of files that moves no rows takes a key that log files have
+            deleted for a new one; otherwise its next row goes to the partition where it was.
         metadata_table: The same for the metadata table.
     """
 
@@ -103,4 +105,5 @@ class TableFormat:
     restores_by_completion: bool
     ranges_come_first: bool
     shows_time_paths: bool
+    forgets_deleted_keys: bool
     metadata_table: MetadataTableFormat

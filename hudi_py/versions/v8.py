@@ -33,6 +33,7 @@ V8: Final = TableFormat(
     restores_by_completion=False,
     ranges_come_first=False,
     shows_time_paths=False,
+    forgets_deleted_keys=False,
     metadata_table=MetadataTableFormat(
         properties={
             "hoodie.timeline.layout.version": "2",

@@ -5,7 +5,8 @@ A row whose key lies in another partition either stays where it is, with the new
 moves: its old row is deleted and the new one inserted, in one commit. A row that loses against the stored one by
 ordering values moves nothing.
 
-All rows of a write are in one task, in memory: rows of any partition may meet the same stored row.
+Rows of any partition may meet the same stored row, so all rows of a key are placed together: in a small write all rows
+in one task, beyond the memory the rows of some keys at a time (`hudi_py.local.placed`).
 
 Source: Hudi 0.15.0, 1.0.2, 1.1.1 ``HoodieIndexUtils.tagGlobalLocationBackToRecords``,
 ``mergeForPartitionUpdatesIfNeeded``, ``HoodieGlobalSimpleIndex``, ``HoodieGlobalBloomIndex``,
@@ -27,6 +28,7 @@ from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.conform import conform_batch
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.mdt.lookup import RECORD_INDEX
 from hudi_py.mdt.record_index import RecordIndex
@@ -60,7 +62,11 @@ def global_index_of(settings: Settings, config: TableConfig) -> GlobalIndex | No
     if moves is None:
         return None
     is_kept = name not in _OF_FILES and RECORD_INDEX in config.metadata_partitions
-    return GlobalIndex(in_record_index=is_kept, moves_rows=settings[moves])
+    return GlobalIndex(
+        in_record_index=is_kept,
+        moves_rows=settings[moves],
+        forgets_deleted=settings[moves] or config.format.forgets_deleted_keys,
+    )
 
 
 _OF_FILES: Final = ("GLOBAL_BLOOM", "GLOBAL_SIMPLE")
@@ -72,24 +78,27 @@ _MOVES: Final = {
 }
 
 
-def placed_pieces(job: WriteJob, index: GlobalIndex, pieces: Iterable[Piece]) -> Iterator[Piece]:
+def placed_pieces(
+    job: WriteJob, index: GlobalIndex, batches: Iterable[pa.RecordBatch], table: WrittenTable | None = None
+) -> Iterator[Piece]:
     """
-    Yield the rows of a write again, in the partitions where they have to go and with the file groups of their keys.
+    Yield the rows of a write in the partitions where they have to go, with the file groups of their keys.
 
     Args:
         job: The write; it looks up keys.
         index: Its index.
-        pieces: All its rows, see `hudi_py.writing.pieces.named_pieces`.
+        batches: All its rows, or all those of some keys, in order of arrival.
+        table: The table, where it is asked for several times; what it has loaded is kept.
 
     Raises:
         WriteError: A row has no ordering value.
         CorruptMetadata: A file, or the record index, is damaged.
         UnsupportedTable: A row moves, and only log files show whether it wins.
     """
-    rows = _Rows.of(job, list(pieces))
+    rows = _Rows.of(job, [batch for batch in batches if batch.num_rows])
     if rows is None:
         return
-    table = _Table(job)
+    table = table or WrittenTable(job)
     found = table.places(index, rows.keys)
     at = [found.get(key, _NOWHERE) for key in rows.keys]
     moving = np.array([place is not _NOWHERE and place[0] != path for place, path in zip(at, rows.paths, strict=True)])
@@ -136,13 +145,14 @@ class _Rows:
     are_deletes: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, job: WriteJob, pieces: Sequence[Piece]) -> _Rows | None:
-        """Return the rows of some pieces, None if there are none."""
-        if not pieces:
+    def of(cls, job: WriteJob, batches: Sequence[pa.RecordBatch]) -> _Rows | None:
+        """Return rows as they came, which decides between rows of a key that order alike; None if there are none."""
+        if not batches:
             return None
-        rows = pa.Table.from_batches([piece.rows for piece in pieces])
-        keys: Any = pa.chunked_array([piece.keys for piece in pieces], pa.string())
-        paths = [piece.partition_path for piece in pieces for _ in range(piece.rows.num_rows)]
+        conformed = batches if job.operation == "DELETE" else [conform_batch(each, job.schema) for each in batches]
+        rows = pa.Table.from_batches(conformed)
+        keys: Any = pa.chunked_array([job.keys.record_keys(batch) for batch in batches], pa.string())
+        paths = [path for batch in batches for path in texts(job.keys.partition_paths(batch))]
         deletes = None if job.operation == "DELETE" else delete_mask(rows)
         fields = () if job.operation == "DELETE" else job.rules.batch_fields
         refuse_null_ordering(rows, fields, deletes)
@@ -174,7 +184,7 @@ class _Rows:
         )
 
 
-class _Table:
+class WrittenTable:
     """The table that is written, its partitions loaded as they are asked for."""
 
     def __init__(self, job: WriteJob) -> None:
@@ -187,13 +197,13 @@ class _Table:
         config = read_table_config(storage)
         # This write itself has dropped the metadata table if its settings say so.
         if not index.in_record_index or RECORD_INDEX not in config.metadata_partitions:
-            return self._searched(keys)
+            return self._searched(index, keys)
         timeline = TimelineStore(storage, config).load()
         with RecordIndex(MetadataTable(storage), timeline) as record_index:
             found = {key: location[:2] for key, location in record_index.locations(keys).items()}
         # Checked before anything is written: an index that names a missing group would send rows to nowhere.
         for path, file_id in set(found.values()):
-            if file_id not in self._partition(path).file_ids:
+            if file_id not in self.partition(path).file_ids:
                 raise CorruptMetadata(
                     f"{storage.root}: the record index of the metadata table knows rows in file group {file_id} of "
                     f"partition {path!r}, which has no such group; nothing was written; hudi-py check compares the "
@@ -201,26 +211,29 @@ class _Table:
                 )
         return found
 
-    def _searched(self, keys: Sequence[str]) -> dict[str, _Place]:
+    def _searched(self, index: GlobalIndex, keys: Sequence[str]) -> dict[str, _Place]:
         found: dict[str, list[_Place]] = {}
         wanted: Array = pa.array(keys, pa.string())
         for path, _ in walk_partitions(self._job.storage):
-            partition = self._partition(path)
+            partition = self.partition(path)
             owners = partition.owners_of(self._job.storage, wanted)
             for number in np.flatnonzero(owners >= 0).tolist():
                 found.setdefault(keys[number], []).append((path, partition.file_ids[owners[number]]))
-        # A key in several groups can have been deleted in some of them; only those log files are read.
-        several = {place for places in found.values() if len(places) > 1 for place in places}
-        gone = {place: self._deleted(place) for place in several}
-        return {
-            key: next((each for each in places if key not in gone.get(each, ())), places[0])
+        # A key stays in its base file until a compaction, so log files may have deleted it in some groups, or in all.
+        asked = {place for places in found.values() if index.forgets_deleted or len(places) > 1 for place in places}
+        gone = {place: self._deleted(place) for place in asked}
+        lives = {
+            key: next(
+                (each for each in places if key not in gone.get(each, ())), None if index.forgets_deleted else places[0]
+            )
             for key, places in found.items()
         }
+        return {key: place for key, place in lives.items() if place is not None}
 
     def _deleted(self, place: _Place) -> set[str]:
         """Keys that log files delete: those of rows that moved away are in the base file until a compaction."""
         path, file_id = place
-        logs = self._partition(path).logs.get(file_id)
+        logs = self.partition(path).logs.get(file_id)
         return set() if logs is None else deleted_in_logs(self._job.storage, path, logs)
 
     def check_moving(self, job: WriteJob, places: Sequence[_Place]) -> None:
@@ -231,7 +244,7 @@ class _Table:
             UnsupportedTable: One does.
         """
         for path, file_id in set(places) if job.rules.stored_fields else ():
-            logs = self._partition(path).logs.get(file_id)
+            logs = self.partition(path).logs.get(file_id)
             if logs is not None and logs.behind:
                 raise UnsupportedTable(
                     f"a row of file group {file_id} in partition {path!r} moves to another partition, and log files "
@@ -249,7 +262,7 @@ class _Table:
         for number in np.flatnonzero(moving).tolist() if fields else ():
             by_place.setdefault(at[number], []).append(number)
         for (path, file_id), numbers in by_place.items():
-            base = self._partition(path).latest.get(file_id)
+            base = self.partition(path).latest.get(file_id)
             if base is None:
                 continue
             with job.storage.open_read(join_path(path, base.name)) as stream:
@@ -267,7 +280,8 @@ class _Table:
             losing[mine] = ~incoming_wins(new, old)
         return losing
 
-    def _partition(self, path: str) -> PartitionFiles:
+    def partition(self, path: str) -> PartitionFiles:
+        """Return a partition before the write."""
         if path not in self._loaded:
             self._loaded[path] = load_partition(self._job, path)
         return self._loaded[path]

@@ -27,10 +27,12 @@ class GlobalIndex:
     Args:
         in_record_index: Whether the record index of the metadata table is asked, otherwise the files.
         moves_rows: Whether a row whose key lies in another partition moves to its own.
+        forgets_deleted: Whether a key that log files have deleted counts as new before they are compacted.
     """
 
     in_record_index: bool
     moves_rows: bool
+    forgets_deleted: bool
 
 
 @attrs.frozen(kw_only=True)

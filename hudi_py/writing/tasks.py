@@ -58,9 +58,10 @@ def run_task(
         TooMuchForOneTask: Nothing was written; the work should be split into more tasks.
     """
     pieces: dict[str, list[Piece]] = {}
-    named = named_pieces(job, batches)
     if job.anywhere is not None and job.looks_up:
-        named = placed_pieces(job, job.anywhere, named)
+        named = placed_pieces(job, job.anywhere, batches)
+    else:
+        named = named_pieces(job, batches)
     for piece in named:
         pieces.setdefault(piece.partition_path, []).append(piece)
     loaded = {path: load_partition(job, path) for path in pieces}
