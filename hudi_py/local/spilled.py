@@ -46,7 +46,7 @@ def write_spilled(
     Write rows of any size.
 
     Args:
-        job: The write; not one with a global index, whose rows may meet the same stored row from any partition.
+        job: The write; not one that looks keys up in a global index, see `hudi_py.local.placed`.
         batches: All its rows, consumed once.
         schema: Their columns.
         memory: Limits.
@@ -56,20 +56,37 @@ def write_spilled(
         ConflictError: A file group is in a pending clustering, or the write is over.
         StorageError: The storage failed.
     """
-    threads = min(os.cpu_count() or 1, _THREADS_MAX)
-    each = attrs.evolve(memory, rows_bytes=max(memory.rows_bytes // threads, 1))
+    each = per_thread(memory)
     with Spill(schema, memory.folder, each.rows_bytes) as spill:
         paths = _by_partition(job, batches, spill)
-        tasks = _tasks(job, spill, paths, each)
-        with ThreadPoolExecutor(threads) as pool:  # waits for threads that run, even if one fails
-            running = [pool.submit(task, TaskIdentity(number, 0, 0)) for number, task in enumerate(tasks)]
-            try:
-                # In the order of the tasks, so that the commit lists files in the same order whatever thread was
-                # faster.
-                return [result for task in running for result in task.result()]
-            except BaseException:  # Ctrl-C, too
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        return run_side_by_side(_tasks(job, spill, paths, each))
+
+
+Task = Callable[[TaskIdentity], list[WrittenFile]]
+
+
+def per_thread(memory: Memory) -> Memory:
+    """Return the share of each thread of `run_side_by_side`."""
+    return attrs.evolve(memory, rows_bytes=max(memory.rows_bytes // _threads(), 1))
+
+
+def run_side_by_side(tasks: Iterable[Task]) -> list[WrittenFile]:
+    """
+    Run tasks in threads, and return what they wrote.
+
+    In the order of the tasks, so that the commit lists files in the same order whatever thread was faster.
+    """
+    with ThreadPoolExecutor(_threads()) as pool:  # waits for threads that run, even if one fails
+        running = [pool.submit(task, TaskIdentity(number, 0, 0)) for number, task in enumerate(tasks)]
+        try:
+            return [result for task in running for result in task.result()]
+        except BaseException:  # Ctrl-C, too
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _threads() -> int:
+    return min(os.cpu_count() or 1, _THREADS_MAX)
 
 
 def _by_partition(job: WriteJob, batches: Iterable[pa.RecordBatch], spill: Spill) -> list[str]:
@@ -83,10 +100,7 @@ def _by_partition(job: WriteJob, batches: Iterable[pa.RecordBatch], spill: Spill
     return list(known)
 
 
-_Task = Callable[[TaskIdentity], list[WrittenFile]]
-
-
-def _tasks(job: WriteJob, spill: Spill, paths: list[str], memory: Memory) -> Iterator[_Task]:
+def _tasks(job: WriteJob, spill: Spill, paths: list[str], memory: Memory) -> Iterator[Task]:
     """Yield what is to be done: several small partitions at once, or one large partition."""
     streams = job.operation == "BULK_INSERT" and job.buckets is None
     together: list[int] = []
@@ -138,14 +152,14 @@ def _tagged(job: WriteJob, spill: Spill, number: int, memory: Memory) -> Iterato
     parts = -(-2 * spill.parts()[number] // memory.rows_bytes)
     with Spill(spill.schema, memory.folder, memory.rows_bytes // 2) as keyed:
         for batch in spill.read(number):
-            keyed.add(batch, _mixed(java_hashes(job.keys.record_keys(batch)), parts))
+            keyed.add(batch, parts_of_keys(job, batch, parts))
         yield from tag_buckets(job, _numbered(keyed))
 
 
-def _mixed(hashes: npt.NDArray[np.uint32], parts: int) -> npt.NDArray[np.int64]:
-    mixed: npt.NDArray[np.int64] = ((hashes.astype(np.uint64) * _MIX >> np.uint64(33)) % np.uint64(parts)).astype(
-        np.int64
-    )
+def parts_of_keys(job: WriteJob, batch: pa.RecordBatch, parts: int) -> npt.NDArray[np.int64]:
+    """Return for each row one of *parts* numbers, which its key decides."""
+    hashes = java_hashes(job.keys.record_keys(batch)).astype(np.uint64)
+    mixed: npt.NDArray[np.int64] = ((hashes * _MIX >> np.uint64(33)) % np.uint64(parts)).astype(np.int64)
     return mixed
 
 
@@ -157,7 +171,7 @@ def _numbered(keyed: Spill) -> Iterator[pa.RecordBatch]:
 
 def _routed(tagged: Spill, numbers: dict[str | None, int], buckets: tuple[Bucket, ...]) -> Iterator[pa.RecordBatch]:
     """Yield the rows by file group: first those that have the group, then the inserts that it takes."""
-    inserts = _Inserts(tagged.read(numbers[None]))
+    inserts = Inserts(tagged.read(numbers[None]))
     for bucket in buckets:
         updates = tagged.read(numbers[bucket.file_id]) if bucket.file_id in numbers else ()
         for batch in itertools.chain(updates, inserts.take(bucket.num_inserts)):
@@ -166,7 +180,7 @@ def _routed(tagged: Spill, numbers: dict[str | None, int], buckets: tuple[Bucket
             yield rows.append_column(TARGET, targets)
 
 
-class _Inserts:
+class Inserts:
     """Hands out rows one after another."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:

@@ -8,7 +8,7 @@ import attrs
 import pyarrow as pa
 
 from hudi_py.local.memory import Memory
-from hudi_py.local.rows import ArrowRows
+from hudi_py.local.placed import write_placed
 from hudi_py.local.spilled import write_spilled
 from hudi_py.local.stream import RowStream
 from hudi_py.rows.written import WrittenFile
@@ -47,9 +47,8 @@ class StreamedRows:
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`. A bulk insert into a table without partitions needs no temporary file."""
         batches = self.stream.read()
-        if job.anywhere is not None and job.looks_up:  # rows of any partition may meet the same stored row
-            # All in memory, because only then every row of a key can be found wherever it is stored.
-            return ArrowRows(pa.Table.from_batches(batches, schema=self.schema)).write(job)
+        if job.anywhere is not None and job.looks_up:
+            return write_placed(job, job.anywhere, batches, self.schema, self.memory)
         if job.operation == "BULK_INSERT" and job.buckets is None and not job.keys.partition_fields:
             return run_bulk_task(job, batches, TaskIdentity(partition_id=0, stage_id=0, attempt_id=0))
         return write_spilled(job, batches, self.schema, self.memory)

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from hudi_py.formats.arrow_types import Array, compute
@@ -24,13 +25,14 @@ from hudi_py.writing.tag import PATH, refuse_untargeted
 TARGET: Final = "_hudi_py_target"
 
 
-class _Run(NamedTuple):
-    """Rows of one file group, with their keys."""
+class Run(NamedTuple):
+    """Rows of one file group, in the storage schema, with their keys; all of them only delete their keys, or none."""
 
     path: str
     file_id: str
     rows: pa.RecordBatch
     keys: Array
+    are_deletions: bool = False
 
 
 def write_groups(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[WrittenFile]:
@@ -46,17 +48,22 @@ def write_groups(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIde
         ConflictError: The write is over.
         StorageError: The storage failed.
     """
+    return write_runs(job, _runs(job, batches), task)
+
+
+def write_runs(job: WriteJob, runs: Iterable[Run], task: TaskIdentity) -> list[WrittenFile]:
+    """As `write_groups`, for rows whose keys are known; *runs* of the same partition and file group are adjacent."""
     results: list[WrittenFile] = []
     partition: PartitionFiles | None = None
     with task_files(job, task) as files:
-        for (path, file_id), group in itertools.groupby(_runs(job, batches), key=lambda run: run[:2]):
+        for (path, file_id), group in itertools.groupby(runs, key=lambda run: run[:2]):
             if partition is None or partition.path != path:
                 partition = load_partition(job, path)
             results += _write(job, files, partition, file_id, group)
     return results
 
 
-def _runs(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[_Run]:
+def _runs(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[Run]:
     for batch in batches:
         if not batch.num_rows:
             continue
@@ -70,11 +77,11 @@ def _runs(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[_Run]:
         rows = batch if job.operation == "DELETE" else conform_batch(batch, job.schema)
         for start, stop in runs(codes):
             path, target = paths[start].as_py(), targets[start].as_py()
-            yield _Run(path, target, rows.slice(start, stop - start), keys.slice(start, stop - start))
+            yield Run(path, target, rows.slice(start, stop - start), keys.slice(start, stop - start))
 
 
 def _write(
-    job: WriteJob, files: TaskFiles, partition: PartitionFiles, file_id: str, group: Iterator[_Run]
+    job: WriteJob, files: TaskFiles, partition: PartitionFiles, file_id: str, group: Iterator[Run]
 ) -> list[WrittenFile]:
     previous = partition.latest.get(file_id)
     if previous is None and file_id not in partition.logs:  # a new group: streamed, never in memory as a whole
@@ -83,11 +90,13 @@ def _write(
         prefix = file_id.rpartition("-")[0]
         return files.create(partition.path, rows, prefix=prefix, has_metafile=partition.has_metafile)
     collected = list(group)
+    marked = np.repeat([run.are_deletions for run in collected], [run.rows.num_rows for run in collected])
     changes = changes_of(
         job,
         pa.Table.from_batches([run.rows for run in collected]),
         pa.chunked_array([run.keys for run in collected]),
         combine=False,
+        marked=marked if marked.any() else None,
     )
     if job.operation != "DELETE":  # of a delete only the key is used, so its other values may be anything
         deletes = changes.deletes

@@ -69,6 +69,45 @@ def test_rows_beyond_memory_change_a_table_as_a_dictionary(kind, version, index)
     writes.assert_tidy(storage, (kind, version))
 
 
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("moves", [True, False], ids=["moving", "staying"])
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "RECORD_INDEX"])
+def test_a_global_index_beyond_memory_gives_the_rows_of_one_in_memory(index, moves, kind):
+    """Keys that wander between partitions and repeat across batches, with values that win and lose, and deletes."""
+    asked = {
+        "hoodie.index.type": index,
+        "hoodie.simple.index.update.partition.path": moves,
+        "hoodie.record.index.update.partition.path": moves,
+        "hoodie.metadata.enable": index == "RECORD_INDEX",
+        "hoodie.metadata.record.index.enable": index == "RECORD_INDEX",
+        **SMALL_FILES,
+    }
+    # By commit time, because log files hold no ordering values that a row which moves could be compared with.
+    more = {"hoodie.table.type": kind}
+    if kind == "MERGE_ON_READ":
+        more["hoodie.record.merge.mode"] = "COMMIT_TIME_ORDERING"
+    chosen = random.Random(len(index) + moves)
+    spilled, held = writes.create_table(9, **more), writes.create_table(9, **more)
+    for number, operation in enumerate(["upsert", "upsert", "delete", "upsert"]):
+        listed = [
+            {"id": f"k{chosen.randrange(80)}", "region": f"r{chosen.randrange(4)}", "ts": number + chosen.randrange(3)}
+            for _ in range(120)
+        ]
+        getattr(writes.open_table(spilled, **asked, **TINY), operation)(batches(listed))
+        getattr(writes.open_table(held, **asked, **writes.ALONE), operation)(batches(listed))
+        assert placed_rows(spilled) == placed_rows(held)
+    assert placed_rows(held)
+    writes.assert_tidy(spilled, (index, kind))
+
+
+def placed_rows(storage):
+    """All rows with the partitions that hold them; each key is there once."""
+    found = writes.open_table(storage).rows(with_meta=True).to_arrow().to_pylist()
+    names = ("id", "_hoodie_partition_path", "region", "ts")
+    assert len(found) == len({row["id"] for row in found})
+    return sorted(tuple(row[name] for name in names) for row in found)
+
+
 @pytest.mark.parametrize("operation", ["insert", "bulk_insert", "insert_overwrite_table"])
 @pytest.mark.parametrize("fields", ["region", ""], ids=["partitions", "one folder"])
 def test_inserts_beyond_memory_add_every_row_once(operation, fields):
