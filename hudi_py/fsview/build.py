@@ -273,6 +273,13 @@ def without_pending_files(context: ViewContext, file_slice: FileSlice) -> FileSl
     return file_slice if len(logs) == len(file_slice.log_files) else attrs.evolve(file_slice, log_files=logs)
 
 
+def newest_bases(partition: PartitionView) -> tuple[str, ...]:
+    """The name of the newest base file of each live group; empty if one has log files only."""
+    groups = (each.slices for each in partition.groups if each.slices)
+    found = tuple(next((each.base_file.name for each in slices if each.base_file), "") for slices in groups)
+    return () if "" in found else found
+
+
 def latest_base_files(context: ViewContext, partition: PartitionView) -> tuple[BaseFile, ...]:
     """The newest base file of each live group, leaving out those a pending compaction or clustering is writing."""
     found = []

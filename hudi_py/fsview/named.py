@@ -8,8 +8,8 @@ contain the name unchanged. Content in any other form than all releases write is
 from __future__ import annotations
 
 import functools
+import operator
 import re
-from collections.abc import Callable, Collection
 from typing import Final
 
 _AVRO: Final = b"Obj\x01"
@@ -18,6 +18,8 @@ _CODEC: Final = b"avro.codec"
 _NO_CODEC: Final = b"\x08null"
 _AVRO_BRANCH: Final = b"\x02"  # of a union with null: a value follows
 _ONE_BYTE: Final = 0x80
+_END_LENGTH: Final = len("_.parquet")  # and the time in between
+_is_of_parquet: Final = operator.methodcaller("startswith", b"parquet")
 
 # Behind the path of a write stat: prevCommit, five numbers, and that partitionPath is not null (rules/timeline 4.2).
 _AVRO_NUMBER: Final = rb"(?:\x00|\x02[\x80-\xff]*[\x00-\x7f])"
@@ -43,7 +45,7 @@ def count_replaced(data: bytes, requested_time: str, before: str) -> int:
         before: Requested time of the other commit.
     """
     end = f"_{requested_time}.parquet".encode()
-    if data.startswith(_AVRO):
+    if is_avro(data):
         return data.count(end + b"\x02" + _avro_text(before.encode()))
     # The bytes between a path and the time before it are the same in the whole file, so those of its first stat are
     # taken.
@@ -62,35 +64,22 @@ def base_paths(data: bytes, requested_time: str) -> list[bytes] | None:
     Returns:
         None if the commit has to be decoded: another form, log files, other formats, a file that is cut off.
     """
-    stamp = f"_{requested_time}.".encode()
-    end = stamp + b"parquet"
-    pieces = data.split(end)
-    # Another ending after the time, or log files, whose names have no such ending: decode instead of guessing.
-    if data.count(stamp) != len(pieces) - 1 or b".log." in data:
+    return None if b".log." in data else base_paths_beside_logs(data, requested_time)
+
+
+def base_paths_beside_logs(data: bytes, requested_time: str) -> list[bytes] | None:
+    """As `base_paths`, of a commit that may name log files too; they are left out."""
+    pieces = data.split(f"_{requested_time}.".encode())
+    if not is_whole(data):
         return None
-    pieces.pop()
-    if not _is_whole(data):
-        return None
-    return _avro_paths(pieces, len(end)) if data.startswith(_AVRO) else _json_paths(pieces)
-
-
-def base_sizes(data: bytes, requested_time: str, wanted: Collection[bytes]) -> dict[bytes, int] | None:
-    """
-    Recorded sizes in bytes of some of the files that `base_paths` finds; 0 if the commit recorded none.
-
-    Args:
-        data, requested_time: As `base_paths`.
-        wanted: Paths, as `base_paths` returns them.
-
-    Returns:
-        None if the commit has to be decoded.
-    """
-    return _sizes(data, requested_time, wanted, lambda path: path)
-
-
-def base_sizes_of_groups(data: bytes, requested_time: str, groups: Collection[bytes]) -> dict[bytes, int] | None:
-    """As `base_sizes`, for all files of some groups; *groups* are paths up to the end of the file id."""
-    return _sizes(data, requested_time, groups, group_of)
+    behind = pieces[1:]
+    before = pieces[:-1]
+    if not all(map(_is_of_parquet, behind)):
+        # Another format: decode instead of guessing.
+        if not all(piece.startswith((b"parquet", b"log.")) for piece in behind):
+            return None
+        before = [piece for piece, after in zip(before, behind, strict=True) if _is_of_parquet(after)]
+    return _avro_paths(before, len(requested_time) + _END_LENGTH) if is_avro(data) else _json_paths(before)
 
 
 def group_of(path: bytes) -> bytes:
@@ -98,31 +87,14 @@ def group_of(path: bytes) -> bytes:
     return path[: path.find(b"_", path.rfind(b"/") + 1)]
 
 
-def _sizes(
-    data: bytes, requested_time: str, wanted: Collection[bytes], key_of: Callable[[bytes], bytes]
-) -> dict[bytes, int] | None:
-    paths = base_paths(data, requested_time)
-    if paths is None:
-        return None
-    pieces = data.split(f"_{requested_time}.parquet".encode())
-    size_of = _avro_size if data.startswith(_AVRO) else _json_size
-    sizes: dict[bytes, int] = {}
-    for path, behind in zip(paths, pieces[1:], strict=True):
-        if key_of(path) in wanted:
-            size = size_of(path, behind)
-            # The same path twice: two stats of one file, and it is not said here which of them counts.
-            if size is None or path in sizes:
-                return None
-            sizes[path] = size
-    return sizes
-
-
-def _json_size(path: bytes, piece: bytes) -> int | None:  # noqa: ARG001
+def json_size(path: bytes, piece: bytes) -> int | None:  # noqa: ARG001
+    """As `avro_size`, from JSON."""
     found = _find_json_sizes(piece)
     return int(found[0]) if len(found) == 1 else None
 
 
-def _avro_size(path: bytes, piece: bytes) -> int | None:
+def avro_size(path: bytes, piece: bytes) -> int | None:
+    """The size in bytes that the stat of a *path* recorded; *piece* is what follows the path."""
     start = _avro_to_partition(piece)
     if start is None:
         return None
@@ -153,9 +125,14 @@ def _number(encoded: bytes) -> int:
     return (value >> 1) ^ -(value & 1)
 
 
-def _is_whole(data: bytes) -> bool:
+def is_avro(data: bytes) -> bool:
+    """Whether a commit is in Avro; otherwise it is in JSON."""
+    return data.startswith(_AVRO)
+
+
+def is_whole(data: bytes) -> bool:
     """Whether the content is JSON or uncompressed Avro, and is not cut off."""
-    if not data.startswith(_AVRO):
+    if not is_avro(data):
         return data.startswith(b"{") and data.endswith(b"}")
     at = data.find(_CODEC) + len(_CODEC)
     is_plain = at < len(_CODEC) or data.startswith(_NO_CODEC, at)
@@ -176,7 +153,7 @@ def _avro_paths(pieces: list[bytes], end_length: int) -> list[bytes] | None:
     Thousands of paths have only a few different lengths, so the expected bytes are built once per length.
     """
     ends = [piece[piece.rfind(_AVRO_BRANCH) + 1 :] for piece in pieces]
-    heads = {length: _avro_head(length, end_length) for length in {*map(len, ends)}}
+    heads = {length: avro_head(length, end_length) for length in {*map(len, ends)}}
     if all(map(bytes.startswith, ends, [heads[len(end)] for end in ends])) and b"" not in heads.values():
         return [end[len(heads[len(end)]) :] for end in ends]
     paths = [_avro_path(piece, end_length) for piece in pieces]
@@ -184,7 +161,7 @@ def _avro_paths(pieces: list[bytes], end_length: int) -> list[bytes] | None:
     return found if len(found) == len(paths) else None
 
 
-def _avro_head(length: int, end_length: int) -> bytes:
+def avro_head(length: int, end_length: int) -> bytes:
     """The encoded length at the begin of *length* bytes that hold a length and a path; empty if that is impossible."""
     found = (_avro_length(length + end_length - size) for size in (1, 2))
     return next((head for size, head in enumerate(found, 1) if len(head) == size), b"")

@@ -13,12 +13,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from itertools import chain, compress, zip_longest
-from operator import not_
-from typing import Final
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.build import GroupKey
+from hudi_py.fsview.covered import CoveredGroups, oldest_beside
 from hudi_py.fsview.expected import (
     ExpectedSlice,
     Written,
@@ -28,30 +28,41 @@ from hudi_py.fsview.expected import (
     written_files,
 )
 from hudi_py.fsview.listing import listing_threads
-from hudi_py.fsview.named import (
-    base_paths,
-    base_sizes,
-    base_sizes_of_groups,
-    count_files,
-    count_replaced,
-    group_of,
-)
+from hudi_py.fsview.named import count_files, count_replaced, group_of
+from hudi_py.fsview.named_logs import group_of_file, is_log, named_files, sizes_of_groups
+from hudi_py.fsview.recorded import recorded_sizes
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.runtime.log import log
+from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived_replaced
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
-_Files = tuple[list[str], list[int]]
-"""Paths or names, and their sizes; without sizes if these were not asked for."""
+_Names = dict[str, set[str]]
+"""Partition path to names of files."""
+_name = itemgetter(Entry._fields.index("name"))
 _LOOKED_BACK: Final = 3  # earlier commits whose files a commit may all have replaced; mostly the last one
 _NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
 class _NeedsDecoding(Exception):
     """A commit names files in a form for which it has to be decoded."""
+
+
+class _Layer(NamedTuple):
+    """
+    What one commit adds.
+
+    Args:
+        position: Its place among the commits, the newest first.
+        bases, logs: Paths of the files that no newer commit replaced.
+    """
+
+    position: int
+    bases: list[str]
+    logs: list[str]
 
 
 class NeededFiles:
@@ -68,8 +79,11 @@ class NeededFiles:
         self._contents = contents
         self._timeline = timeline
         self._until = until
-        self._names: dict[str, set[str]] = {}
-        self._layers = self._newest_first(with_sizes=False)
+        self._bases: _Names = {}
+        self._logs: _Names = {}
+        self._layers = self._newest_first()
+        self._read_until = 0  # place of the oldest commit whose log files may lie on base files of those read so far
+        self._position = -1
         self._lost: NotFound | None = None
 
     @cached_property
@@ -79,35 +93,43 @@ class NeededFiles:
         return tuple(i for i in completed if self._until is None or i.requested_time <= self._until)
 
     @cached_property
+    def _oldest_beside(self) -> list[int]:
+        return oldest_beside(self.commits[::-1])
+
+    @cached_property
     def by_partition(self) -> Mapping[str, AbstractSet[str]]:
         """Partition path to names of the files of its latest slices."""
-        # Asked for already: names and sizes come from the same pass.
-        if "sizes" in self.__dict__:
-            return {partition: files.keys() for partition, files in self.sizes.items()}
         try:
             return self._named()
         except NotFound:
             return {}  # a commit was archived or rolled back since; reading it again raises the error
 
-    def are_newest(self, partition_path: str, names: Collection[str]) -> bool:
+    def are_newest(self, partition_path: str, names: Collection[str], entries: Iterable[Entry]) -> bool:
         """
-        Whether the latest slices of a partition are exactly these base files, as far as commits were read.
+        Whether the latest slices of a partition have exactly these base files, and all their log files are there.
 
         Commits are read from the newest on, and only until the answer is known. Older commits may name further groups
         of the partition, but no file of those is left.
 
         Args:
+            partition_path: Path of the partition.
             names: One base file for each group that has files in the folder.
+            entries: The files in the folder.
         """
         while True:
-            here = self._names.get(partition_path, _NO_NAMES)
-            if here.issuperset(names):
-                return len(here) == len(names)
+            here = self._bases.get(partition_path, _NO_NAMES)
+            if self._position >= self._read_until and here.issuperset(names):
+                logs = self._logs.get(partition_path)
+                return len(here) == len(names) and (not logs or logs.issubset(map(_name, entries)))
             try:
                 if not self._look_further():
                     return False
             except NotFound:
                 return False
+
+    def count_so_far(self, partition_path: str) -> int:
+        """Number of files that the latest slices of a partition must have according to the commits read so far."""
+        return len(self._bases.get(partition_path, ())) + len(self._logs.get(partition_path, ()))
 
     def of_write(self) -> Mapping[str, frozenset[str]]:
         """
@@ -122,15 +144,18 @@ class NeededFiles:
             raise ConflictError(f"{error}: another process archived or undid it meanwhile; try again") from error
 
     @cached_property
-    def sizes(self) -> dict[str, dict[str, int]]:
+    def sizes(self) -> Mapping[str, Mapping[str, int]]:
         """The same with sizes in bytes as the commits recorded them, 0 if unknown; log files may be larger."""
-        try:
-            sizes = _joined(self._newest_first(with_sizes=True))
-        except _NeedsDecoding:
-            sizes = self._decoded
-        except NotFound:
-            return {}
-        return {partition: dict(zip(*files, strict=True)) for partition, files in _by_partition(*sizes).items()}
+        return self.recorded(self.by_partition)
+
+    def recorded(self, files: Mapping[str, Collection[str]]) -> Mapping[str, Mapping[str, int]]:
+        """
+        As `sizes`, for some files; commits are read only if one of these may be theirs.
+
+        Args:
+            files: Partition path to file names.
+        """
+        return recorded_sizes(self._contents, self.commits, files)
 
     def sizes_of(self, groups: Mapping[str, Collection[str]]) -> dict[str, dict[str, int]]:
         """
@@ -190,94 +215,93 @@ class NeededFiles:
     def _quick_sizes_of(self, groups: Mapping[str, Collection[str]]) -> list[tuple[str, int]] | None:
         """The same from undecoded commits; None if a commit has to be decoded."""
         left = {join_path(path, file_id).encode() for path, file_ids in groups.items() for file_id in file_ids}
-        found: list[tuple[bytes, str, int]] = []
+        found: dict[bytes, int] = {}
         for instant in reversed(self.commits):
             if not left:
                 break
-            time = instant.requested_time
             try:
-                sizes = base_sizes_of_groups(self._contents.store.read(instant), time, left)
+                sizes = sizes_of_groups(self._contents.store.read(instant), instant.requested_time, left)
             except NotFound:
                 break
             if sizes is None:
                 return None
-            found += ((path, time, size) for path, size in sizes.items())
-            left.difference_update(map(group_of, sizes))
+            for path, size in sizes.items():
+                found[path] = max(size, found.get(path, 0))
+            # A base file ends the search for its group. Log files do not.
+            left.difference_update(group_of(path) for path in sizes if not is_log(path))
         gone = self._replaced_groups() if found else ()
-        return [
-            (f"{path.decode()}_{time}.parquet", size)
-            for path, time, size in found
-            if not gone or group_of(path) not in gone
-        ]
+        return [(path.decode(), size) for path, size in found.items() if not gone or group_of_file(path) not in gone]
 
     def _named(self) -> Mapping[str, AbstractSet[str]]:
         while self._look_further():
             pass
-        return self._names
+        if not self._logs:
+            return self._bases
+        none: AbstractSet[str] = frozenset()
+        return {
+            path: self._bases.get(path, none) | self._logs.get(path, none)
+            for path in self._bases.keys() | self._logs.keys()
+        }
 
     def _look_further(self) -> bool:
         """Add the files of the next older commit; False if all were read."""
         if self._lost is not None:
             raise self._lost
         try:
-            files = self._next_files()
+            layer = self._next_layer()
         except NotFound as error:
             self._lost = error
             raise
-        if files is None:
+        if layer is None:
+            self._position = len(self.commits)
             return False
-        for partition, (names, _) in _by_partition(files[0], ()).items():
-            self._names.setdefault(partition, set()).update(names)
+        self._position = layer.position
+        self._read_until = max(self._read_until, self._oldest_beside[layer.position])
+        _add(self._bases, layer.bases)
+        _add(self._logs, layer.logs)
         return True
 
-    def _next_files(self) -> _Files | None:
+    def _next_layer(self) -> _Layer | None:
         try:
             return next(self._layers, None)
         # Names found so far may belong to groups that a commit which cannot be searched wrote later.
         except _NeedsDecoding:
-            self._names.clear()
+            self._bases.clear()
+            self._logs.clear()
             return self._decoded
 
-    def _newest_first(self, *, with_sizes: bool) -> Iterator[_Files]:
+    def _newest_first(self) -> Iterator[_Layer]:
         """
-        The newest files of live groups, with or without sizes, commit by commit, the newest first.
+        The newest files of live groups, commit by commit, the newest first.
 
-        Of an older commit only groups matter that no newer commit wrote. If newer commits replaced as many files of a
-        commit as it wrote, none of its files is needed, and its content is not searched.
+        Of an older commit only groups matter that no newer commit wrote a base file of. If newer commits replaced as
+        many files of a commit as it wrote, none of its files is needed, and its content is not searched.
 
         Raises:
             _NeedsDecoding: All commits have to be decoded.
             NotFound: A commit was archived or rolled back since.
         """
-        known = self._replaced_groups()
+        naming = self._contents.store.config.format.log_naming
+        covered = CoveredGroups(self._replaced_groups(), tells_slice=naming.tells_slice)
         replaced: Counter[str] = Counter()
-        is_first = True
-        newest: list[bytes] = []
         newest_first = self.commits[::-1]
-        for position, (instant, data) in enumerate(self._read(newest_first), 1):
+        for position, (instant, data) in enumerate(self._read(newest_first)):
             time = instant.requested_time
-            count = count_files(data, time)
-            names_logs = instant.action is not Action.COMMIT and b".log." in data  # which nothing replaces one by one
-            # Otherwise newer commits replaced every file of this one, and there is nothing to find in it.
-            if names_logs or not 0 < count == replaced[time]:
-                paths = base_paths(data, time)
-                if paths is None:
+            count = count_files(data, time) if replaced[time] else 0
+            may_name_logs = instant.action is not Action.COMMIT
+            # Otherwise newer commits replaced every file of this one, and there is nothing to find in it. Nothing
+            # replaces log files one by one.
+            has_logs = bool(may_name_logs and count and b".log." in data)
+            if has_logs or not 0 < count == replaced[time]:
+                files = named_files(data, time, may_name_logs=may_name_logs)
+                if files is None:
                     raise _NeedsDecoding
-                needed = paths
-                if known or not is_first:
-                    known.update(_groups(newest))
-                    newest, groups = [], _groups(paths)
-                    needed = list(compress(paths, map(not_, map(known.__contains__, groups))))
-                    known.update(groups)
-                else:
-                    newest = paths  # their groups are computed only if an older commit is searched, too
-                is_first = False
-                sizes = base_sizes(data, time, frozenset(needed)) if with_sizes else {}
-                if sizes is None:
-                    raise _NeedsDecoding
-                yield _texts(sizes or needed, time), list(sizes.values())
-            if not names_logs:
-                for other in newest_first[position : position + _LOOKED_BACK]:
+                has_logs, count = bool(files.logs), len(files.bases)
+                logs = covered.newest_logs(instant, files.logs)
+                bases = covered.newest_bases(time, files.bases)
+                yield _Layer(position, _texts(bases, time), _decoded(logs))
+            if not has_logs:
+                for other in newest_first[position + 1 : position + 1 + _LOOKED_BACK]:
                     there = count_replaced(data, time, other.requested_time)
                     replaced[other.requested_time] += there
                     count -= there
@@ -306,11 +330,12 @@ class NeededFiles:
                 read = list(pool.map(store.look_through, some))
             yield from zip(some, read, strict=True)
 
-    @cached_property
-    def _decoded(self) -> _Files:
+    @property
+    def _decoded(self) -> _Layer:
         slices = expected_slices(self.metadata, self._contents.store.config.format.log_naming).values()
-        files = [file for each in slices for file in each.files]
-        return [file.path for file in files], [file.size_bytes for file in files]
+        bases = [each.base.path for each in slices if each.base is not None]
+        logs = [log.path for each in slices for log in each.logs]
+        return _Layer(len(self.commits) - 1, bases, logs)
 
     @cached_property
     def metadata(self) -> list[tuple[Instant, CommitMetadata]]:
@@ -337,35 +362,24 @@ class NeededFiles:
             self._contents.store.read(instant)
 
 
-def _groups(paths: list[bytes]) -> list[bytes]:
-    """Paths from `base_paths` without the end of the name: partition path and file id."""
-    return [path[: path.find(b"_", path.rfind(b"/") + 1)] for path in paths]
-
-
 def _texts(paths: Collection[bytes], time: str) -> list[str]:
     """Full paths for those from `base_paths`; built all at once, for no path contains a NUL."""
     end = f"_{time}.parquet"
     return f"{end}\0".join((*b"\0".join(paths).decode().split("\0"), ""))[:-1].split("\0") if paths else []
 
 
-def _joined(found: Iterable[_Files]) -> _Files:
-    layers = list(found)
-    names, sizes = zip(*layers, strict=True) if layers else ((), ())
-    return list(chain.from_iterable(names)), list(chain.from_iterable(sizes))
+def _decoded(paths: list[bytes]) -> list[str]:
+    return b"\0".join(paths).decode().split("\0") if paths else []
 
 
-def _by_partition(paths: Iterable[str], sizes: Iterable[int]) -> dict[str, _Files]:
-    """Names and sizes by partition path; without sizes if there are none."""
-    found: dict[str, _Files] = {}
-    for path, size in zip_longest(paths, sizes):
+def _add(names: _Names, paths: Iterable[str]) -> None:
+    """Add files, whose partitions come one after the other as a rule."""
+    last, here = None, set[str]()
+    for path in paths:
         partition, _, name = path.rpartition("/")
-        here = found.get(partition)
-        if here is None:
-            here = found[partition] = ([], [])
-        here[0].append(name)
-        if size is not None:
-            here[1].append(size)
-    return found
+        if partition != last:
+            last, here = partition, names.setdefault(partition, set())
+        here.add(name)
 
 
 def archived_replacements(contents: Contents, since: Mapping[GroupKey, str]) -> set[GroupKey]:

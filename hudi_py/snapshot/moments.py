@@ -18,11 +18,13 @@ from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, la
 from hudi_py.fsview.gone import first_gone, first_log_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
+from hudi_py.fsview.planned import views
 from hudi_py.model.files import FileSlice, parse_log_file
 from hudi_py.snapshot.archived import refuse_what_is_missing
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
 from hudi_py.snapshot.select import bases_of, readable_slices, slices_of_names
 from hudi_py.snapshot.snapshot import Snapshot
+from hudi_py.storage.base import Entry
 
 __all__ = ["EarlierSnapshot", "LatestSnapshot", "SavepointSnapshot"]
 
@@ -47,8 +49,7 @@ class LatestSnapshot(Snapshot):
 
     def _slices(self) -> Iterable[FileSlice]:
         context = load_context(self.timeline, self._contents, with_clustering=False)
-        for path, entries in self._listing().walk():
-            partition = build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
+        for partition in views(self._listing(), partial(_built, context)):
             yield from readable_slices(context, partition, self._pending_compactions)
 
     def sized_slices(self, *, read_optimized: bool = False) -> tuple[FileSlice, ...]:
@@ -59,6 +60,10 @@ class LatestSnapshot(Snapshot):
             bytes_max = self._settings[keys.READ_ARCHIVE_BYTES_MAX]
             refuse_what_is_missing(self._contents, self.timeline, bases_of(found), bytes_max)
         return found
+
+
+def _built(context: ViewContext, path: str, entries: Iterable[Entry]) -> PartitionView:
+    return build_partition(context, path, ((each.name, each.size_bytes) for each in entries))
 
 
 def _itself(listing: Listing) -> Listing:
@@ -128,8 +133,7 @@ class EarlierSnapshot(Snapshot):
 
     def _slices(self) -> Iterable[FileSlice]:
         found: list[FileSlice] = []
-        for path, entries in self._listing.walk():
-            partition = build_partition(self.view_context, path, ((e.name, e.size_bytes) for e in entries))
+        for partition in views(self._listing, partial(_built, self.view_context)):
             found += readable_slices(self.view_context, partition, self._pending_compactions)
         # Again after the listing: a clean may have begun in between, and then the listing may lack files already.
         self.refuse_what_a_clean_took()

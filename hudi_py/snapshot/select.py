@@ -242,31 +242,38 @@ def has_logs(slices: Iterable[FileSlice]) -> bool:
 
 
 def with_recorded_sizes(
-    slices: Sequence[FileSlice], recorded: Callable[[], Mapping[str, Mapping[str, int]]]
+    slices: Sequence[FileSlice],
+    recorded: Callable[[Mapping[str, Collection[str]]], Mapping[str, Mapping[str, int]]],
 ) -> tuple[FileSlice, ...]:
     """
     The same slices, with the sizes that commits recorded where the listing has none; readers compare sizes.
 
     Args:
         slices: File slices of a snapshot.
-        recorded: Returns sizes in bytes by partition path and file name; called only if a size is unknown.
+        recorded: Returns sizes in bytes of files, both by partition path and name; asked only for those without.
     """
-    if all(file.size_bytes is not None for file_slice in slices for file in file_slice.files):
+    unknown: dict[str, list[str]] = {}
+    for each in slices:
+        names = [file.name for file in each.files if file.size_bytes is None]
+        if names:
+            unknown.setdefault(each.partition_path, []).extend(names)
+    if not unknown:
         return tuple(slices)
-    sizes = recorded()
+    sizes = recorded(unknown)
+    return tuple(_sized(each, sizes.get(each.partition_path, {})) for each in slices)
 
-    def sized(each: FileSlice) -> FileSlice:
-        known = sizes.get(each.partition_path, {})
-        base = each.base_file
-        if base is not None and base.size_bytes is None:
-            base = attrs.evolve(base, size_bytes=known.get(base.name))
-        logs = (
-            attrs.evolve(log, size_bytes=known.get(log.name)) if log.size_bytes is None else log
-            for log in each.log_files
+
+def _sized(file_slice: FileSlice, sizes: Mapping[str, int]) -> FileSlice:
+    # Built by hand, for `attrs.evolve` takes longer than to find the sizes.
+    base, logs = file_slice.base_file, file_slice.log_files
+    if base is not None and base.size_bytes is None:
+        known = sizes.get(base.name)
+        base = BaseFile(base.name, base.file_id, base.write_token, base.instant_time, base.extension, known)
+    if logs:
+        logs = tuple(
+            attrs.evolve(log, size_bytes=sizes.get(log.name)) if log.size_bytes is None else log for log in logs
         )
-        return attrs.evolve(each, base_file=base, log_files=tuple(logs))
-
-    return tuple(map(sized, slices))
+    return FileSlice(file_slice.partition_path, file_slice.file_id, file_slice.base_instant_time, base, logs)
 
 
 def size_of(file_slice: FileSlice) -> int:

@@ -128,7 +128,7 @@ class Snapshot(Shown):
             read_optimized: Read base files only: rows in log files are left out, and older versions of them shown.
         """
         needed = NeededFiles(self._contents, self.timeline, self.requested_time)
-        found = with_recorded_sizes(self.slices_with_rows(), lambda: needed.sizes)
+        found = with_recorded_sizes(self.slices_with_rows(), needed.recorded)
         if not read_optimized:
             return found
         return tuple(attrs.evolve(each, log_files=()) for each in found if each.base_file is not None)

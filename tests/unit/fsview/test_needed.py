@@ -14,6 +14,7 @@ from hudi_py.fsview.expected import expected_slices
 from hudi_py.fsview.needed import NeededFiles, archived_replacements
 from hudi_py.model.instant import State
 from hudi_py.model.records import CommitMetadata, WriteStat
+from hudi_py.storage.base import Entry
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.versions.format import LogNaming
@@ -35,13 +36,13 @@ def decoded(files: NeededFiles, naming: LogNaming) -> dict[str, dict[str, int]]:
 def looked_through(monkeypatch):
     """Times of the commits whose names are looked for."""
     times = []
-    real = needed.base_paths
+    real = needed.named_files
 
-    def base_paths(data, time):
+    def named_files(data, time, **more):
         times.append(time)
-        return real(data, time)
+        return real(data, time, **more)
 
-    monkeypatch.setattr(needed, "base_paths", base_paths)
+    monkeypatch.setattr(needed, "named_files", named_files)
     return times
 
 
@@ -49,7 +50,7 @@ def looked_through(monkeypatch):
 @pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.1.1", "1.2.0"])
 def test_needed_files_are_those_that_decoding_gives(version, looked_through):
     """Of each table of Hudi, at each of its commits: names and sizes, on local disk and in an object store."""
-    for name in [each for each in fixture_names() if each.endswith(version) and each.startswith("cow")]:
+    for name in [each for each in fixture_names() if each.endswith(version)]:
         for root in ("/lake/trips", REMOTE):
             table = Table(MemoryStorage.from_files(metadata_files(name), root), settings={})
             times = [each.requested_time for each in table.timeline.writes.completed()]
@@ -216,7 +217,7 @@ def test_nothing_is_told_of_a_commit_that_is_gone_by_then(root, gone, layout):
     names = {f"a_0-1-0_{at(4)}.parquet", f"b_0-1-0_{at(3)}.parquet"}
     for _ in range(2):
         files = NeededFiles(table.contents, timeline)
-        assert not files.are_newest("eu", {*names, f"d_0-1-0_{at(1)}.parquet"})
+        assert not files.are_newest("eu", {*names, f"d_0-1-0_{at(1)}.parquet"}, ())
         for _ in range(2):
             with pytest.raises(ConflictError, match="another process archived or undid it meanwhile; try again"):
                 files.of_write()
@@ -265,10 +266,13 @@ def test_newest_files_of_a_partition_are_all_that_are_known_or_not_the_newest(st
     wanted = decoded(NeededFiles(table.contents, table.timeline), table.config.format.log_naming)
     for path, sizes in wanted.items():
         files = NeededFiles(table.contents, table.timeline)
-        assert not files.are_newest(path, {*sizes, f"z_0-1-0_{at(1)}.parquet"})
-        assert files.are_newest(path, sizes.keys())
+        there = {name: Entry(name, False) for name in sizes}
+        bases = frozenset(name for name in sizes if name[0] != ".")
+        assert not files.are_newest(path, {*bases, f"z_0-1-0_{at(1)}.parquet"}, there.values())
+        assert files.are_newest(path, bases, there.values())
         for name in sizes:
-            assert not files.are_newest(path, sizes.keys() - {name})
+            left = [each for each in there.values() if each.name != name]
+            assert not files.are_newest(path, bases - {name}, left)
 
 
 @pytest.mark.parametrize("layout", [1, 2])

@@ -34,8 +34,10 @@ def written(layout: int) -> TableBuilder:
 def looked_through(monkeypatch):
     """Times of the commits whose names are looked for."""
     times = []
-    real = needed.base_paths
-    monkeypatch.setattr(needed, "base_paths", lambda data, time: times.append(time) or real(data, time))
+    real = needed.named_files
+    monkeypatch.setattr(
+        needed, "named_files", lambda data, time, **more: times.append(time) or real(data, time, **more)
+    )
     return times
 
 

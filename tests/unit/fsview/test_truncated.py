@@ -11,7 +11,7 @@ import pytest
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.commit_codec import decode_commit
-from hudi_py.fsview.named import base_paths, base_sizes
+from hudi_py.fsview.named_logs import group_of_file, sizes_of_groups
 from hudi_py.storage.base import Listing
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
@@ -109,15 +109,19 @@ def test_sizes_found_in_the_bytes_are_those_that_decoding_gives():
             file = path.rpartition("/")[2]
             time = file[:17]
             is_commit = file.endswith((".commit", ".replacecommit", ".deltacommit")) and "metadata/" not in path
-            paths = base_paths(data, time) if is_commit and data else None
-            if paths is None:
+            if not is_commit or not data:
                 continue
             stats = [each for some in decode_commit(data, path).partition_to_write_stats.values() for each in some]
             recorded = {each.path: each.file_size_in_bytes for each in stats}
-            sizes = base_sizes(data, time, paths)
-            assert sizes is not None
-            assert recorded == {f"{each.decode()}_{time}.parquet": size for each, size in sizes.items()}
-            assert set(base_sizes(data, time, paths[:1])) == set(paths[:1])
+            groups = {path: group_of_file(path.encode()) for path in recorded}
+            sizes = sizes_of_groups(data, time, set(groups.values()))
+            if sizes is None:
+                continue
+            assert recorded == {path.decode(): size for path, size in sizes.items()}
+            for path, group in groups.items():
+                assert set(sizes_of_groups(data, time, {group})) == {
+                    b.encode() for b in groups if groups[b] == group
+                }, path
             found += len(sizes)
     assert found > 200
 

@@ -10,7 +10,6 @@ import pytest
 
 from hudi_py.errors import ConflictError, CorruptMetadata
 from hudi_py.fsview import needed
-from hudi_py.fsview.named import base_sizes, base_sizes_of_groups, group_of
 from hudi_py.fsview.survivors import lost_survivors
 from hudi_py.model.files import format_base_file
 from hudi_py.model.instant import Action
@@ -326,16 +325,6 @@ def test_one_run_asks_once_for_each_partition():
     assert storage.asked == 4
     table.clean(file_versions_retained=1)
     assert storage.asked == 6
-
-
-def test_sizes_of_groups_are_those_of_their_paths():
-    """The two ways to ask the bytes of a commit agree."""
-    builder = versions(layout=1)
-    data = builder.storage.read(f".hoodie/{at(3)}.commit")
-    by_group = base_sizes_of_groups(data, at(3), {b"r0/a"})
-    (path,) = by_group
-    assert group_of(path) == b"r0/a"
-    assert by_group == base_sizes(data, at(3), {path}) == {path: 4}
 
 
 @pytest.mark.parametrize("size", [3, 5])

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from hudi_py.config.clean import CleanConfig
-from hudi_py.fsview.build import ViewContext, build_partition
+from hudi_py.fsview.build import ViewContext, build_partition, newest_bases
 from hudi_py.fsview.fate import Protection
 from hudi_py.fsview.foreign import refuse_foreign
 from hudi_py.fsview.listing import Listing
@@ -193,15 +193,17 @@ class Situation:
         """
         files = tuple(map(_NAME_AND_SIZE, entries))
         refuse_foreign(partition_path, (name for name, _ in files), self.context.extensions, "a clean")
-        return judge_partition(
+        partition = build_partition(self.context, partition_path, files)
+        judged = judge_partition(
             self.context,
-            build_partition(self.context, partition_path, files),
+            partition,
             config,
             self.protection,
             earliest=None if self.earliest is None else self.earliest.requested_time,
             commit_count=len(self.table_commits),
             keeps=self.keeps,
         )
+        return attrs.evolve(judged, newest=newest_bases(partition))
 
     def judge_quickly(self, config: CleanConfig) -> Judge:
         """A function that judges partitions, with verdicts only if names alone do not decide."""

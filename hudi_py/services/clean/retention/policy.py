@@ -113,7 +113,7 @@ class PartitionJudgement:
         delete_partition: Whether nothing else is left, so that the folder can be deleted too (rules A-50, A-51).
         kept: Number of kept slices without verdicts, by reason.
         condemned: Files to delete without verdicts.
-        newest: Without verdicts: the newest base file of each group, by file id.
+        newest: The newest base file of each group, by file id; empty if not known of all groups.
     """
 
     partition_path: str
