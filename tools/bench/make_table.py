@@ -20,6 +20,7 @@ import argparse
 import datetime as dt
 import io
 import json
+import os
 import random
 import zlib
 from collections.abc import Iterable
@@ -84,11 +85,19 @@ class TableMaker:
         version: Table version 6, 8 or 9.
         groups: File groups in each partition.
         empty_files: Zero-length base files (planning reads names only).
+        links: Base files of four bytes, links to the first of their folder: as cheap, and a metadata table takes them.
         content: Of each base file; None for a single row.
     """
 
     def __init__(
-        self, out: Path, version: int, groups: int, *, empty_files: bool = False, content: bytes | None = None
+        self,
+        out: Path,
+        version: int,
+        groups: int,
+        *,
+        empty_files: bool = False,
+        links: bool = False,
+        content: bytes | None = None,
     ) -> None:
         self._out = out
         self._version = version
@@ -97,7 +106,9 @@ class TableMaker:
         self._timeline = out / ".hoodie" if self._is_v6 else out / ".hoodie" / "timeline"
         (self._timeline / ("archived" if self._is_v6 else "history")).mkdir(parents=True)
         (out / ".hoodie" / "hoodie.properties").write_text(_properties(version))
+        content = b"PAR1" if links else content
         self._content = b"" if empty_files else _one_row() if content is None else content
+        self._links = links
         self._newest: dict[int, str] = {}
         self._schemas: dict[str, Any] = {}
 
@@ -109,13 +120,16 @@ class TableMaker:
         (folder / ".hoodie_partition_metadata").write_text(
             f"#partition metadata\n#Mon Jan 01 00:00:00 UTC 2024\ncommitTime={instants[0]}\npartitionDepth=1\n"
         )
-        for instant in instants:
-            for group in range(self._groups):
-                (folder / base_file(partition, group, instant)).write_bytes(self._content)
-        return len(instants) * self._groups
+        files = [folder / base_file(partition, group, instant) for instant in instants for group in range(self._groups)]
+        for file in files:
+            if self._links and file is not files[0]:
+                os.link(files[0], file)
+            else:
+                file.write_bytes(self._content)
+        return len(files)
 
     # ------------------------------------------------------------------ instants
-    def commit(self, number: int, partitions: Iterable[int]) -> None:
+    def commit(self, number: int, partitions: Iterable[int], action: str = "commit") -> None:
         """A completed upsert that rewrote every file group of *partitions*."""
         time = instant_time(number)
         stats = {partition_name(p): [self._stat(p, g, time) for g in range(self._groups)] for p in partitions}
@@ -126,9 +140,37 @@ class TableMaker:
             "extraMetadata": {"schema": RECORD_SCHEMA},
             "operationType": "UPSERT",
         }
-        self._instant(f"{time}.commit.requested", b"")
-        self._instant(f"{time}.inflight", self._commit_bytes(metadata | {"partitionToWriteStats": {}}))
-        self._completed(number, 900, "commit", self._commit_bytes(metadata))
+        self._instant(f"{time}.{action}.requested", b"")
+        inflight = "inflight" if action == "commit" else f"{action}.inflight"
+        self._instant(f"{time}.{inflight}", self._commit_bytes(metadata | {"partitionToWriteStats": {}}))
+        self._completed(number, 900, action, self._commit_bytes(metadata))
+
+    def log(self, number: int, partitions: Iterable[int], data: bytes) -> None:
+        """A completed delta commit with a log file on each base file of *partitions*; makes the table merge-on-read."""
+        properties = self._out / ".hoodie" / "hoodie.properties"
+        properties.write_text(properties.read_text().replace("COPY_ON_WRITE", "MERGE_ON_READ"))
+        time = instant_time(number)
+        stats: dict[str, list[dict[str, Any]]] = {}
+        for partition in partitions:
+            path = partition_name(partition)
+            for group in range(self._groups):
+                base = self._newest[partition]
+                # In layout 1 a log file bears the time of its slice, in layout 2 that of its delta commit.
+                name = f".{file_id(partition, group)}_{base if self._is_v6 else time}.log.1_0-1-2"
+                (self._out / path / name).write_bytes(data)
+                stat = {**self._stat(partition, group, base), "path": f"{path}/{name}", "fileSizeInBytes": len(data)}
+                below = {"baseFile": base_file(partition, group, base)} if self._is_v6 else {}
+                stat |= {"logVersion": 1, "logOffset": 0, **below, "logFiles": [name]}
+                stats.setdefault(path, []).append(stat)
+        metadata = {
+            "partitionToWriteStats": stats,
+            "compacted": False,
+            "extraMetadata": {"schema": RECORD_SCHEMA},
+            "operationType": "UPSERT",
+        }
+        self._instant(f"{time}.deltacommit.requested", b"")
+        self._instant(f"{time}.deltacommit.inflight", b"")
+        self._completed(number, 900, "deltacommit", self._commit_bytes(metadata))
 
     def clean(self, number: int, earliest: str, last: str, deleted: dict[int, list[str]]) -> None:
         """A completed clean; *deleted* names files per partition."""
@@ -209,7 +251,8 @@ class TableMaker:
 
 def make_table(
     out: str | Path, *, version: int = 6, mode: str = "full", partitions: int = 100, groups: int = 10, slices: int = 10,
-    retained: int = 3, share: float = 0.05, instants: int = 1000, empty_files: bool = False, seed: int = 7,
+    retained: int = 3, share: float = 0.05, instants: int = 1000, empty_files: bool = False, links: bool = False,
+    seed: int = 7,
 ) -> dict[str, Any]:  # fmt: skip
     """
     Make a table; the modes are explained above.
@@ -218,7 +261,7 @@ def make_table(
         ``files`` (base files on disk) and ``expect_deleted`` (of a clean that retains *retained* commits), plus the
         earliest commits to retain of that clean and of the one before it.
     """
-    maker = TableMaker(Path(out), version, 1 if mode == "timeline" else groups, empty_files=empty_files)
+    maker = TableMaker(Path(out), version, 1 if mode == "timeline" else groups, empty_files=empty_files, links=links)
     if mode == "timeline":
         return _timeline_only(maker, instants)
     touched, cleaned_after = _story(mode, partitions, slices, retained, share, seed)

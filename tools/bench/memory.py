@@ -28,7 +28,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from bench_common import Meter
 from inputs import key_of
-from make_table import RECORD_SCHEMA, TableMaker, file_id, instant_time, partition_name
+from make_table import RECORD_SCHEMA, TableMaker, instant_time, partition_name
 
 import hudi_py
 from hudi_py.formats.avro_file import encode_record
@@ -42,54 +42,34 @@ META_SCHEMA: Final = [
 ]
 
 
-def base_content() -> bytes:
-    """A base file of `ROWS` rows in ten row groups."""
-    keys = pa.array([key_of(number) for number in range(ROWS)])
+def base_content(rows: int = ROWS) -> bytes:
+    """A base file in ten row groups."""
+    keys = pa.array([key_of(number) for number in range(rows)])
     same = {
-        name: pa.array([text]).take(pa.array([0] * ROWS))
+        name: pa.array([text]).take(pa.array([0] * rows))
         for name, text in zip(META, (instant_time(0), "0", "", partition_name(0)), strict=True)
     }
     table = pa.table({
         **same, "_hoodie_record_key": keys, "_hoodie_file_name": same["_hoodie_commit_seqno"],
-        "id": keys, "ts": pa.array(range(ROWS), pa.int64()), "region": same["_hoodie_partition_path"],
+        "id": keys, "ts": pa.array(range(rows), pa.int64()), "region": same["_hoodie_partition_path"],
     })  # fmt: skip
     out = io.BytesIO()
-    pq.write_table(table, out, row_group_size=ROWS // 10, compression="zstd", store_schema=False)
+    pq.write_table(table, out, row_group_size=rows // 10, compression="zstd", store_schema=False)
     return out.getvalue()
 
 
-def log_content(time_: str) -> bytes:
-    """A log file that updates one row of `EACH`."""
+def log_content(time_: str, rows: int = ROWS, each: int = EACH) -> bytes:
+    """A log file that updates one row of *each* in a base file."""
     record = json.loads(RECORD_SCHEMA)
     schema = json.dumps({**record, "fields": [*META_SCHEMA, *record["fields"]]})
     meta = {each["name"]: None for each in META_SCHEMA}
     bodies = [
         encode_record(schema, {**meta, "_hoodie_record_key": key_of(number), "_hoodie_commit_time": time_,
-                               "id": key_of(number), "ts": number + ROWS, "region": partition_name(0)})
-        for number in range(0, ROWS, EACH)
+                               "id": key_of(number), "ts": number + rows, "region": partition_name(0)})
+        for number in range(0, rows, each)
     ]  # fmt: skip
     header = {int(HeaderKey.INSTANT_TIME): time_, int(HeaderKey.SCHEMA): schema}
     return encode_log_block(LogBlock(BlockType.AVRO_DATA, header, join_data_block(bodies)))
-
-
-class GrowingTable(TableMaker):
-    """A table of one partition whose base files hold `ROWS` rows each."""
-
-    def log(self, number: int, data: bytes) -> None:
-        """A completed delta commit with a log file for each base file; makes the table merge-on-read."""
-        properties = self._out / ".hoodie" / "hoodie.properties"
-        properties.write_text(properties.read_text().replace("COPY_ON_WRITE", "MERGE_ON_READ"))
-        time_, stats = instant_time(number), []
-        for group in range(self._groups):
-            name = f".{file_id(0, group)}_{time_}.log.1_0-1-2"
-            (self._out / partition_name(0) / name).write_bytes(data)
-            stat = self._stat(0, group, instant_time(0))
-            stats.append({**stat, "path": f"{partition_name(0)}/{name}", "fileSizeInBytes": len(data)})
-        metadata = {"partitionToWriteStats": {partition_name(0): stats}, "compacted": False,
-                    "extraMetadata": {"schema": RECORD_SCHEMA}, "operationType": "UPSERT"}  # fmt: skip
-        self._instant(f"{time_}.deltacommit.requested", b"")
-        self._instant(f"{time_}.deltacommit.inflight", b"")
-        self._completed(number, 900, "deltacommit", self._commit_bytes(metadata))
 
 
 def measure(path: str) -> dict[str, Any]:
@@ -122,11 +102,11 @@ def main() -> None:
         for millions in options.millions:
             for kind in ("copy-on-write", "merge-on-read"):
                 table = scratch / "table"
-                maker = GrowingTable(table, 9, millions, content=base)
+                maker = TableMaker(table, 9, millions, content=base)
                 maker.partition(0, [instant_time(0)])
                 maker.commit(0, [0])
                 if kind == "merge-on-read":
-                    maker.log(1, log)
+                    maker.log(1, [0], log)
                 found = measure(str(table))
                 if found["rows"] != millions * ROWS:
                     raise SystemExit(f"{kind}: {found['rows']} rows, expected {millions * ROWS}")
