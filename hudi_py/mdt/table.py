@@ -197,9 +197,8 @@ def is_committed(timeline: Timeline, requested_time: str) -> bool:
 def _read_config(storage: Storage) -> TableConfig:
     path = ".hoodie/hoodie.properties"
     try:
-        content = _first(
-            storage, path, f"{path}.backup"
-        )  # the backup, while the file is rewritten or after that was interrupted
+        # The backup, while the file is rewritten or after that was interrupted.
+        content = _first(storage, path, f"{path}.backup")
     except NotFound as error:
         raise NotFound(
             f"{storage.root} is missing, though the table's properties name it as its metadata table; hudi-py recover "

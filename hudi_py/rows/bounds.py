@@ -110,11 +110,8 @@ def bounds_of_chunk(chunk: pq.ColumnChunkMetaData, stored: pa.DataType, arrow: p
         return Bounds(has_nulls=has_nulls)
     try:
         low, high = statistics.min, statistics.max
-    except (
-        ValueError,
-        OverflowError,
-        pa.ArrowException,
-    ):  # dates outside of the years 1 to 9999, text that is not a number or date
+    # Dates outside of the years 1 to 9999, text that is not a number or date.
+    except (ValueError, OverflowError, pa.ArrowException):
         return Bounds(has_nulls=has_nulls)
     if low == high == "":  # to some releases of pyarrow a maximum that was left out for its length is an empty text
         return Bounds(has_nulls=has_nulls)

@@ -143,9 +143,8 @@ def newest_snapshot(storage: Storage, folder: str, names: Iterable[str]) -> Hist
     there = frozenset(names)
     known = sorted(number for name in there if (number := manifest_number(name)) is not None)
     if not known:
-        if (
-            VERSION_FILE in there
-        ):  # written after a manifest: taken for an empty history, the next archival would overwrite it
+        # Written after a manifest: taken for an empty history, the next archival would overwrite it.
+        if VERSION_FILE in there:
             raise CorruptMetadata(f"{storage.root}/{folder}: {VERSION_FILE} exists, but no manifest of the history")
         return HistorySnapshot(0, ())
     try:

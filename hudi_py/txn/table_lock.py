@@ -61,11 +61,8 @@ class TableLock:
         self._depth = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(type(self), sleep=self._sleep), (
-            self._storage,
-            self._settings,
-            self._clock,
-        )  # a copy does not hold it
+        # A copy does not hold it.
+        return partial(type(self), sleep=self._sleep), (self._storage, self._settings, self._clock)
 
     @contextmanager
     def held(self, purpose: str) -> Iterator[None]:

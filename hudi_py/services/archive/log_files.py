@@ -85,9 +85,8 @@ def append_to_logs(
         try:
             mine = [_entry(store, each, group, moments) for each in group.files]
             for each in mine:
-                encode_entry(
-                    each
-                )  # here, so that content that does not fit its schema counts as damage of this instant
+                # Here, so that content that does not fit its schema counts as damage of this instant.
+                encode_entry(each)
         except CorruptMetadata as error:
             log.warning("archive.instant.damaged", instant=group.instant.requested_time, why=str(error))
             # Left active alone: readers look for gaps among commits only.

@@ -165,9 +165,8 @@ class CleanService:
                 timeline = store.load()
                 # The plan was made without the lock, so a savepoint or rollback may have come in between.
                 if is_outdated(seen.timeline, timeline):
-                    return self._schedule(
-                        deadline, permit
-                    )  # the lock is still held, so no other process interferes again
+                    # The lock is still held, so no other process interferes again.
+                    return self._schedule(deadline, permit)
             # Noted before the plan is stored, and corrected after it: a crash in between costs a second look at most.
             remember_unseen(store.storage, seen.unseen, seen.unseen | plan.unseen)
             # Before the instant: a metadata table that has to be dropped must be gone when the clean begins.

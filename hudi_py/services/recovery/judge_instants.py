@@ -106,9 +106,8 @@ def _pending_write(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
         return RecoveryFinding(
             problem=Problem.CONTRADICTION, step=Step.DECIDE, evidence=(lost.message, lost.fix), instant=instant
         )
-    may_be_planned = (
-        instant.action is Action.REPLACE_COMMIT
-    )  # the requested files of other writes hold nothing that is needed
+    # The requested files of other writes hold nothing that is needed.
+    may_be_planned = instant.action is Action.REPLACE_COMMIT
     if may_be_planned and facts.health_of(instant, State.REQUESTED) is Health.DAMAGED:
         if instant.state is State.REQUESTED:
             return _unreadable(facts, instant, "it was only requested, so it has not written any file")

@@ -91,9 +91,8 @@ class RollbackExecutor:
         # First out of sight, then deleted: a reader must not see a completed commit without its files.
         if found is not None and found.is_completed:
             store.reopen(found)
-        is_done = (
-            found is None and not publish
-        )  # the restore has continued since, and base files below its log files may be deleted
+        # The restore has continued since, and base files below its log files may be deleted.
+        is_done = found is None and not publish
         deleted = self._full(paths) if is_done else self._delete(paths, target.requested_time)
         writer = RollbackBlocks(store.storage, instant.requested_time, target.requested_time)
         appended = writer.append(blocks, look_only=is_done)

@@ -122,9 +122,8 @@ class UndoService:
                 return False
             if clean is None:
                 with Begun(store, pending).ready() as ready:
-                    ready.record(lambda _, __: None).publish(
-                        _metadata(pending, name, ())
-                    )  # recorded before the clean left
+                    # Recorded before the clean left.
+                    ready.record(lambda _, __: None).publish(_metadata(pending, name, ()))
             else:
                 self.metadata_table.forget(pending.requested_time)
                 for each in sorted(store.files_of(pending), key=lambda each: each.state, reverse=True):

@@ -102,9 +102,8 @@ class UpkeepService:
             config=cleaning,
             engine=LocalEngine(),
             metadata_table=MetadataTableKeeper(table.storage, Settings(None), self.clock),
-            partitions=frozenset(
-                config.metadata_partitions
-            ),  # the commits also name partitions that were dropped since
+            # The commits also name partitions that were dropped since.
+            partitions=frozenset(config.metadata_partitions),
         ).run()
         ArchiveService(
             contents=Contents(table.store),
