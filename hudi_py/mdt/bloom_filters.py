@@ -24,17 +24,7 @@ _TYPE: Final = 4
 
 class BloomFilters(KeyedPartition):
     """
-    The Bloom filters of base files as they are at one moment. Use it as a context manager: it holds base files open.
-
-    Args:
-        table: The metadata table.
-        data_timeline: The data table's timeline: blocks of its pending instants do not count.
-        timeline: The metadata table's timeline; loaded when left out.
-
-    Raises:
-        CorruptMetadata: A file that counts is damaged or missing.
-        UnsupportedTable: Its file groups are of a form that is not known.
-        StorageError: As the storage.
+    The Bloom filters of base files as they are at one moment; arguments and errors as for `KeyedPartition`.
     """
 
     partition = BLOOM_FILTERS

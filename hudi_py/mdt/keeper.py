@@ -19,11 +19,10 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
-from hudi_py.config.table import TableConfig
-from hudi_py.fsview.listing import FolderListing, walk_partitions
+from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.changes import ListingChanges, changes_of_clean, changes_of_commit, changes_of_rollback
 from hudi_py.mdt.compaction import compact, is_due
-from hudi_py.mdt.create import create_metadata_table
+from hudi_py.mdt.create_missing import create_files_partition, create_index_of_rows, rows_to_index
 from hudi_py.mdt.index_definitions import kept_indexes
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
 from hudi_py.mdt.removal import can_drop, disable_unmaintained_partitions, drop_indexes, drop_metadata_table
@@ -32,20 +31,17 @@ from hudi_py.mdt.shares import Encoded
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.mdt.update import record_rollback, withdraw, write_delta_commit
-from hudi_py.model.files import is_data_file
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CleanMetadata, CommitMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import (
     BACKUP_FILE,
     read_table_config,
     recover_properties,
     update_properties,
 )
-from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:  # they load PyArrow, which most tables and commands can do without
@@ -53,7 +49,6 @@ if TYPE_CHECKING:  # they load PyArrow, which most tables and commands can do wi
 
     from hudi_py.mdt.kept_keys import TrackedKeys
     from hudi_py.mdt.kept_statistics import Ranges
-    from hudi_py.mdt.record_index import RecordLocation
 
 
 @attrs.frozen
@@ -94,7 +89,7 @@ class MetadataTableKeeper:
                 drop_metadata_table(self.storage, config, self._update)
             return
         # Before anything is created or dropped: it may refuse.
-        places = self._rows_to_index(config) if writes_data else None
+        places = rows_to_index(self.storage, config, self.settings, self.clock) if writes_data else None
         if config.has_metadata_table:
             if writes_data:
                 # Imported here, and not above: this loads PyArrow, which a clean of a table without statistics can do
@@ -104,9 +99,9 @@ class MetadataTableKeeper:
                 kept = kept_partitions(self.storage, config) | kept_indexes(self.storage, config)
                 disable_unmaintained_partitions(self.storage, config, self._update, kept=kept)
         elif writes_data and (self.settings[keys.METADATA_ENABLED] or self.settings[keys.RECORD_INDEX_ENABLED]):
-            self._create(config)
+            create_files_partition(self.storage, config, self._update, self.clock)
         if places is not None:
-            self._create_record_index(places)
+            create_index_of_rows(self.storage, places, self.settings, self._update, self.clock)
 
     def columns_to_range(self, timeline: Timeline, schema: pa.Schema, *, is_widened: bool) -> tuple[str, ...]:
         """
@@ -340,58 +335,6 @@ class MetadataTableKeeper:
         if FILES_PARTITION not in config.metadata_partitions:
             return None
         return MetadataTable(self.storage, self.clock)
-
-    def _create(self, config: TableConfig) -> None:
-        timeline = TimelineStore(self.storage, config, self.clock).load()
-        if timeline.pending():
-            return  # of unknown fate; the next write of ours creates it
-        # Data files alone: partition metafiles, and whatever else lies there, are nothing that readers look for.
-        listing = {
-            path: {entry.name: entry.size_bytes or 0 for entry in entries if is_data_file(entry.name)}
-            for path, entries in walk_partitions(self.storage, details=True)
-        }
-        create_metadata_table(self.storage, config, timeline, listing, self._update, clock=self.clock)
-
-    def _rows_to_index(self, config: TableConfig) -> dict[str, RecordLocation] | None:
-        """
-        Key to place of all rows, if the settings ask for a record index that is not there; None otherwise.
-
-        Raises:
-            RefusedError: The rows cannot be indexed.
-        """
-        if not self.settings[keys.RECORD_INDEX_ENABLED] or RECORD_INDEX in config.metadata_partitions:
-            return None
-        store = TimelineStore(self.storage, config, self.clock)
-        timeline = store.load()
-        if timeline.pending():
-            return None  # of unknown fate; the next write of ours creates it
-        from hudi_py.mdt.create_index import places_of_rows
-
-        return places_of_rows(self.storage, Contents(store), timeline)
-
-    def _create_record_index(self, places: Mapping[str, RecordLocation]) -> None:
-        config = read_table_config(self.storage)
-        if FILES_PARTITION not in config.metadata_partitions:
-            return  # dropped just now, because it never became ready
-        timeline = TimelineStore(self.storage, config, self.clock).load()
-        from hudi_py.mdt.create_index import IndexSizing, create_record_index
-
-        given = self.settings
-        create_record_index(
-            self.storage,
-            config,
-            MetadataTable(self.storage, self.clock),
-            timeline,
-            self._update,
-            places,
-            IndexSizing(
-                groups_min=given[keys.RECORD_INDEX_GROUPS_MIN],
-                groups_max=given[keys.RECORD_INDEX_GROUPS_MAX],
-                growth=given[keys.RECORD_INDEX_GROWTH],
-                group_bytes_max=given[keys.RECORD_INDEX_GROUP_BYTES_MAX],
-            ),
-        )
-        log.info("metadata.index.created", partition=RECORD_INDEX)
 
     def _update(self, changes: Mapping[str, str | None]) -> None:
         update_properties(self.storage, changes, self.clock)

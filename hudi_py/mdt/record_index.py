@@ -52,17 +52,7 @@ class RecordLocation(NamedTuple):
 
 class RecordIndex(KeyedPartition):
     """
-    The record index as it is at one moment. Use it as a context manager: it holds base files open.
-
-    Args:
-        table: The metadata table.
-        data_timeline: The data table's timeline: blocks of its pending instants do not count.
-        timeline: The metadata table's timeline; loaded when left out.
-
-    Raises:
-        CorruptMetadata: A file that counts is damaged or missing.
-        UnsupportedTable: It is kept for each partition of the table by itself.
-        StorageError: As the storage.
+    The record index as it is at one moment; arguments and errors as for `KeyedPartition`.
     """
 
     partition = RECORD_INDEX
