@@ -23,6 +23,7 @@ from hudi_py.snapshot.schema import column_schema_text
 from hudi_py.storage.base import Storage
 from hudi_py.table_view import TableView
 from hudi_py.txn.table_lock import TableLock
+from hudi_py.versions.served import format_of
 from hudi_py.writing.buckets import check_buckets
 from hudi_py.writing.create_table import create_table
 from hudi_py.writing.incoming import IncomingRows
@@ -122,7 +123,7 @@ class WriteTarget:
         if generator.times and not self._are_paths_checked:
             check_stored_paths(self._storage, table.snapshot().slices_with_rows(), generator)
             self._are_paths_checked = True
-        buckets = bucket_index_of(self._settings, table.config.properties, generator, table.config.version)
+        buckets = bucket_index_of(self._settings, table.config.properties, generator, table.config.format)
         if not self._are_buckets_checked:
             check_buckets(self._storage, table.timeline, table.contents, buckets)
             self._are_buckets_checked = True
@@ -146,7 +147,7 @@ class WriteTarget:
             TableLock(self._storage, self._settings, self._clock).require_usable()
         # The form of single-field keys does not matter for the checks; it is decided when rows are written.
         generator = key_generator_of(properties, self._settings, single_field_prefixed=False)
-        bucket_index_of(self._settings, {}, generator, int(properties["hoodie.table.version"]))
+        bucket_index_of(self._settings, {}, generator, format_of(properties))
         needed = columns_needed(self._settings, operation, generator, merge_rules_of(properties))
         shaped = rows.shaped(None, needed, keys_only=False)
         schema_to_write(None, shaped.schema, self._settings[keys.TABLE_NAME], keys_only=False)

@@ -33,14 +33,12 @@ from hudi_py.mdt.statistics import (
     partition_suffix,
 )
 from hudi_py.rows.column_ranges import ColumnRange, has_range, joined
+from hudi_py.versions.format import MetadataTableFormat
 
 COLUMNS_MAX: Final = 32
 """``hoodie.metadata.index.column.stats.max.columns.to.index``: so many of the first columns Hudi 1.x takes."""
 INDEXED_META: Final = ("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_record_key")
 _MODEL: Final = "org.apache.hudi.avro.model."
-_HAS_TIGHT_BOUNDS: Final = 8
-_WITHOUT_WIDE: Final = 8
-"""Table version whose release leaves out decimals that it cannot hold."""
 _SCALE: Final = 15
 _EXACT: Final = Context(prec=100)
 
@@ -52,22 +50,24 @@ class StatisticsForm:
 
     Args:
         table_version: The metadata table's version.
+        tells_tight_bounds: Whether records say if their bounds are tight.
         names_types: Whether records name the type of their values (index version 2, Hudi 1.1).
         columns: Columns that have records in every file that has them.
         partitions: Those of `COLUMN_STATS` and `PARTITION_STATS` that the table has.
     """
 
     table_version: int
+    tells_tight_bounds: bool
     names_types: bool
     columns: tuple[str, ...]
     partitions: frozenset[str]
 
 
-def default_columns(schema: pa.Schema, table_version: int) -> tuple[str, ...]:
+def default_columns(schema: pa.Schema, form: MetadataTableFormat) -> tuple[str, ...]:
     """Return the columns that Apache Hudi takes where its writer names none."""
     fields: list[Any] = [field for field in schema if field.name not in META_COLUMNS and has_range(field.type)]
-    names = [field.name for field in fields if table_version != _WITHOUT_WIDE or not _is_wide(field.type)]
-    if table_version < _HAS_TIGHT_BOUNDS:
+    names = [field.name for field in fields if not (form.leaves_out_wide_decimals and _is_wide(field.type))]
+    if form.indexes_all_columns:
         return (*META_COLUMNS, *names)
     # 1.x takes three of the five meta columns, 0.15.0 all (rules/data-files 11.1).
     return (*INDEXED_META, *names[:COLUMNS_MAX])
@@ -157,7 +157,7 @@ def _tombstone(form: StatisticsForm, name: str, column: str) -> bytes:
 
 def _bytes(form: StatisticsForm, partition: str, fields: dict[str, Any]) -> bytes:
     # Never tight: that would replace what is recorded of the partition, whose other files this action has not read.
-    if form.table_version >= _HAS_TIGHT_BOUNDS:
+    if form.tells_tight_bounds:
         fields["isTightBound"] = False
     record = StatisticsRecord(TYPES[partition], fields)
     return encode_statistics(record, schema_text(RECORD, form.table_version), file_name=None)

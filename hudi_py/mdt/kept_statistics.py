@@ -113,6 +113,7 @@ class KeptStatistics:
         columns, names_types = self._columns(schema)
         return StatisticsForm(
             table_version=self._table.table_version,
+            tells_tight_bounds=self._table.format.metadata_table.tells_tight_bounds,
             names_types=names_types,
             columns=columns,
             partitions=self._partitions,
@@ -141,8 +142,7 @@ class KeptStatistics:
         return statistics_records(self.form(None), written, deleted)
 
     def _columns(self, schema: pa.Schema | None) -> tuple[tuple[str, ...], bool]:
-        version = self._table.table_version
-        defaults = () if schema is None else default_columns(schema, version)
+        defaults = () if schema is None else default_columns(schema, self._table.format.metadata_table)
         if not self._config.format.layout.has_completion_times:
             return (() if schema is None else self._recorded(defaults)), False
         assert self._definition is not None

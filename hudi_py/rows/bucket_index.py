@@ -23,6 +23,7 @@ from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.java_hash import java_hashes
 from hudi_py.rows.keys import EMPTY_KEY_PART, NULL_KEY_PART, KeyGenerator
+from hudi_py.versions.format import TableFormat
 
 _NUMBERED: Final = re.compile(r"(\d{8})-")
 _POSITIVE: Final = 0x7FFFFFFF
@@ -99,7 +100,7 @@ def bucket_number(file_id: str) -> int | None:
 
 
 def bucket_index_of(
-    settings: Settings, properties: Mapping[str, str], generator: KeyGenerator, table_version: int
+    settings: Settings, properties: Mapping[str, str], generator: KeyGenerator, table_format: TableFormat
 ) -> BucketIndex | None:
     """
     Return the bucket index that the settings, or the properties of the table, ask for; None for another index.
@@ -136,12 +137,8 @@ def bucket_index_of(
         hashed=tuple(position for position, field in enumerate(fields) if field in hashed),
         fields=fields,
         is_prefixed=bool(generator.single_field_prefixed),
-        splits_at_colons=table_version < _KEEPS_COLONS,
+        splits_at_colons=table_format.splits_bucket_keys,
     )
-
-
-_KEEPS_COLONS: Final = 8
-"""Tables of this version and later are written by releases that agree on keys with a colon."""
 
 
 def _refuse(keys: Array, odd: Array) -> None:

@@ -47,6 +47,9 @@ class MetadataTableFormat:
         clean_suffix: The same for a clean.
         plan_extras: Whether compaction plans contain the maps that Hudi added later, even when these are empty.
         defines_record_index: Whether the index definitions list a record index.
+        tells_tight_bounds: Whether statistics say if their bounds are values of the column (rules/data-files 11.1).
+        indexes_all_columns: Whether statistics are kept of all columns where the writer names none.
+        leaves_out_wide_decimals: Whether they are not kept then of decimals that they cannot hold.
     """
 
     properties: Mapping[str, str]
@@ -55,6 +58,9 @@ class MetadataTableFormat:
     clean_suffix: str | None = None
     plan_extras: bool = True
     defines_record_index: bool = False
+    tells_tight_bounds: bool = True
+    indexes_all_columns: bool = False
+    leaves_out_wide_decimals: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -86,6 +92,7 @@ class TableFormat:
         shows_time_paths: Whether readers show the text of the path in partition columns of time-based key generators.
         forgets_deleted_keys: Whether a global index of files that moves no rows takes a key that log files have
             deleted for a new one; otherwise its next row goes to the partition where it was.
+        splits_bucket_keys: Whether releases differ on the bucket of keys of a single field that have a colon.
         metadata_table: The same for the metadata table.
     """
 
@@ -106,4 +113,5 @@ class TableFormat:
     ranges_come_first: bool
     shows_time_paths: bool
     forgets_deleted_keys: bool
+    splits_bucket_keys: bool
     metadata_table: MetadataTableFormat

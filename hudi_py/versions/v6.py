@@ -30,6 +30,7 @@ V6: Final = TableFormat(
     # See `hudi_py.rows.time_partitions`: Hudi 0.15 shows the text of the path in snapshots.
     shows_time_paths=True,
     forgets_deleted_keys=False,
+    splits_bucket_keys=True,
     metadata_table=MetadataTableFormat(
         properties={
             **_TIMELINE,
@@ -42,5 +43,7 @@ V6: Final = TableFormat(
         compaction_suffix="001",
         clean_suffix="002",
         plan_extras=False,
+        tells_tight_bounds=False,
+        indexes_all_columns=True,
     ),
 )

@@ -34,6 +34,7 @@ V8: Final = TableFormat(
     ranges_come_first=False,
     shows_time_paths=False,
     forgets_deleted_keys=False,
+    splits_bucket_keys=False,
     metadata_table=MetadataTableFormat(
         properties={
             "hoodie.timeline.layout.version": "2",
@@ -47,5 +48,6 @@ V8: Final = TableFormat(
             "hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000",
             "hoodie.table.initial.version": "8",
         },
+        leaves_out_wide_decimals=True,
     ),
 )

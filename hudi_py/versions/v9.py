@@ -26,5 +26,6 @@ V9: Final = attrs.evolve(
         V8.metadata_table,
         properties={**V8.metadata_table.properties, **_INITIAL},
         defines_record_index=True,
+        leaves_out_wide_decimals=False,
     ),
 )

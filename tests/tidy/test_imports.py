@@ -139,7 +139,9 @@ CLOCK_CALLS = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"
 TIME_AND_CHANCE = {"time", "random", "secrets", "uuid"}
 DOORS_TO_THE_MACHINE = {"hudi_py.runtime.clock", "hudi_py.runtime.randomness"}
 MODULES = modules()
-_VERSION_COMPARED = r"(layout_version|table_version|(config|table|layout|format)\.version\W.*?)\W*(in )?\W*\b\d"
+_VERSION_COMPARED = (
+    r"(layout_version|table_version|(config|table|layout|format)\.version\W.*?)\W*(in )?\W*\b(\d|_?[A-Z])"
+)
 
 
 def component_of(name: str) -> str:

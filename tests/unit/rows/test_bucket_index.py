@@ -12,6 +12,7 @@ from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.java_hash import java_hashes
 from hudi_py.rows.bucket_index import bucket_index_of, bucket_number
 from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind
+from hudi_py.versions.served import FORMATS
 from support import fixtures
 
 INT_MAX = 0x7FFFFFFF
@@ -24,7 +25,7 @@ def index(generator=SIMPLE, version=9, properties=None, **settings):
     given_settings = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": INT_MAX} | {
         name.replace("_", "."): value for name, value in settings.items()
     }
-    return bucket_index_of(Settings(given_settings), properties or {}, generator, version)
+    return bucket_index_of(Settings(given_settings), properties or {}, generator, FORMATS[version])
 
 
 def java_hash(text):
@@ -106,10 +107,10 @@ def test_every_row_of_their_tables_is_in_its_bucket(name, tmp_path):
 def test_settings_and_properties_of_the_table_have_to_agree():
     """What the properties say counts where the settings are silent; consistent hashing is refused by name."""
     properties = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
-    found = bucket_index_of(Settings(), properties, SIMPLE, 9)
+    found = bucket_index_of(Settings(), properties, SIMPLE, FORMATS[9])
     assert (found.count, found.hashed) == (4, (0,))
     assert np.unique(found.numbers(pa.array([f"k{at}" for at in range(50)]))).tolist() == [0, 1, 2, 3]
-    assert bucket_index_of(Settings(), {}, SIMPLE, 9) is None
+    assert bucket_index_of(Settings(), {}, SIMPLE, FORMATS[9]) is None
     with pytest.raises(ConfigError, match="the table's properties say 4"):
         index(properties=properties)
     with pytest.raises(ConfigError, match="names name, but the record key has id"):
