@@ -39,7 +39,7 @@ class ConsumerService:
             seen: The timeline, just loaded.
             name: Name of the consumer.
             time: The time up to which it has read, as `changes` compares it: completion times in layout 2.
-            ttl: How long this counts if it is not noted again; a consumer that is gone must not keep files for ever.
+            ttl: How long this counts if it is not noted again; an abandoned consumer must not keep files for ever.
 
         Returns:
             Its progress, as a lease.

@@ -255,7 +255,7 @@ def tripped(files_seen: int, suspects: int, remove: int, share_max: float) -> It
 
 def empty_folders(folders: Mapping[str, bool], named: Collection[str]) -> tuple[str, ...]:
     """
-    The folders below which no file lies, deepest first.
+    The folders without any file below them, deepest first.
 
     Args:
         folders: Path of each folder to whether files lie directly in it.
