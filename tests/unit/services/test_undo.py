@@ -314,7 +314,7 @@ def test_an_undo_replaces_no_file_that_was_written_since():
     builder, name, path = with_orphan(2)
     builder.put(path, b"of another writer")
     before = builder.storage.files()
-    with pytest.raises(RefusedError, match="is there again"):
+    with pytest.raises(RefusedError, match="exists again"):
         opened(builder.storage, builder.clock).undo(name)
     assert builder.storage.files() == before
 

@@ -49,7 +49,7 @@ def test_an_instant_that_was_listed_and_is_gone_is_a_conflict(layout):
     builder.storage.delete(store.path(instant))
     for read in (store.read, store.look_through):
         with pytest.raises(
-            ConflictError, match=f"{at(1)}.* not there any more: another process .* try again"
+            ConflictError, match=f"{at(1)}.* no longer exists: another process .* try again"
         ) as raised:
             read(instant)
         assert isinstance(raised.value, NotFound)  # for those who can do without it
