@@ -6,12 +6,12 @@ Source: rules/timeline 6 (``.schema/``); Hudi ``InternalSchema``, ``SerDeHelper`
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from hudi_py.errors import CorruptMetadata
+from hudi_py.model.json_document import parse_json
 
 HISTORY_FOLDER: Final = ".hoodie/.schema"
 _HISTORY_FILE: Final = re.compile(r"(\d+)(?:_\d+)?\.schemacommit")
@@ -39,8 +39,8 @@ def renamed_columns(latest: str, history: bytes, source: str) -> tuple[str, ...]
         CorruptMetadata: The JSON does not contain such schemas.
     """
     try:
-        in_force = json.loads(latest)
-        versions = json.loads(history)["schemas"] if history else []
+        in_force = parse_json(latest)
+        versions = parse_json(history)["schemas"] if history else []
         until = int(in_force["version_id"])
         known = [dict(_columns(in_force))]
         known += [dict(_columns(version)) for version in versions if int(version["version_id"]) <= until]

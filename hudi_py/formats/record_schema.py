@@ -37,6 +37,7 @@ import pyarrow as pa
 from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable
 from hudi_py.formats.arrow_types import Field
 from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.model.json_document import parse_json
 
 NOT_DATA: Final = frozenset((*META_COLUMNS, "_hoodie_operation"))
 
@@ -305,7 +306,7 @@ def _data_fields(record: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _load(text: str) -> dict[str, Any]:
     try:
-        record = json.loads(text)
+        record = parse_json(text)
     except ValueError as error:
         raise CorruptMetadata(f"the table's Avro schema is not JSON: {error}") from error
     if not isinstance(record, dict) or record.get("type") != "record" or "name" not in record:

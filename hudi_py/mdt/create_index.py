@@ -36,6 +36,7 @@ from hudi_py.mdt.table import INIT_TIME, METADATA_TABLE_FOLDER, WRITE_TOKEN, Met
 from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import instant_epoch_ms
+from hudi_py.model.json_document import parse_json
 from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.file_keys import keys_of_base_file, texts
 from hudi_py.storage.base import Storage
@@ -203,7 +204,7 @@ def _define(storage: Storage, config: TableConfig) -> str:
     path = config.properties.get(DEFINITIONS_KEY) or _DEFINITIONS
     definitions: Any = {"indexDefinitions": {}}
     try:
-        definitions = json.loads(storage.read(path))
+        definitions = parse_json(storage.read(path))
         # Of an index that was dropped; its options may be those of another form.
         definitions["indexDefinitions"].pop(RECORD_INDEX, None)
     except NotFound:

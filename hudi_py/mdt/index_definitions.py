@@ -14,6 +14,7 @@ from typing import Any, Final
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
+from hudi_py.model.json_document import parse_json
 from hudi_py.storage.base import Storage
 
 DEFINITIONS_KEY: Final = "hoodie.table.index.defs.path"
@@ -43,7 +44,7 @@ def read_definitions(storage: Storage, config: TableConfig) -> dict[str, Any]:
     """
     path = config.properties.get(DEFINITIONS_KEY)
     try:
-        return dict(json.loads(storage.read(path))["indexDefinitions"]) if path else {}
+        return dict(parse_json(storage.read(path))["indexDefinitions"]) if path else {}
     except NotFound:
         return {}
     except (ValueError, KeyError, TypeError) as error:
@@ -70,7 +71,7 @@ def _is_global(storage: Storage, config: TableConfig) -> bool:
     if not config.format.layout.has_completion_times or DEFINITIONS_KEY not in config.properties:
         return True
     try:
-        defined: Any = json.loads(storage.read(config.properties[DEFINITIONS_KEY]))["indexDefinitions"]
+        defined: Any = parse_json(storage.read(config.properties[DEFINITIONS_KEY]))["indexDefinitions"]
         definition = defined.get(RECORD_INDEX, {})  # before 1.1 it has none
         partitioned = definition.get("indexOptions", {}).get("isPartitioned", "false")
     except (NotFound, ValueError, KeyError, TypeError, AttributeError):

@@ -10,7 +10,6 @@ Source: rules/data-files 11.1; Hudi 1.0.2, 1.1.1 ``HoodieIndexDefinition``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -28,6 +27,7 @@ from hudi_py.mdt.shares import Encoded
 from hudi_py.mdt.statistics import COLUMN_STATS, TYPES
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.files import join_path, parse_base_file, parse_log_file
+from hudi_py.model.json_document import parse_json
 from hudi_py.rows.column_ranges import ColumnRange, ranges_of_rows, read_ranges
 from hudi_py.rows.log_records import rows_of_log_file
 from hudi_py.rows.lookup import open_base_file
@@ -192,7 +192,7 @@ def _definition(storage: Storage, config: TableConfig) -> _Definition | None:
     """What stands in the index definitions; None where that is not clear."""
     path = config.properties.get(DEFINITIONS_KEY, "")
     try:
-        definition: Any = json.loads(storage.read(path))["indexDefinitions"][COLUMN_STATS] if path else {}
+        definition: Any = parse_json(storage.read(path))["indexDefinitions"][COLUMN_STATS] if path else {}
         columns = tuple(definition["sourceFields"])
     except (NotFound, ValueError, KeyError, TypeError):
         return None

@@ -19,6 +19,7 @@ import attrs
 
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.model.instant_time import EPOCH, parse_duration
+from hudi_py.model.json_document import parse_json
 
 CLOCKS_DIFFER_BY: Final = timedelta(minutes=1)
 """Assumed difference between the clocks of two machines; a lease counts for so much longer than its reader thinks."""
@@ -186,7 +187,7 @@ def decode_lease(data: bytes, path: str) -> Lease:
         CorruptMetadata: It does not decode. Then it is unknown what its reader needs.
     """
     try:
-        document = json.loads(data)
+        document = parse_json(data)
         found = Lease(
             id=_text(document["id"]),
             holder=_text(document["holder"]),

@@ -17,6 +17,7 @@ import attrs
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.model.files import OWN_FOLDER, is_partition_path, join_path
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.json_document import parse_json
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
@@ -90,7 +91,7 @@ def load_manifest(storage: Storage, name: str) -> Manifest | None:
     """
     path = f"{FOLDER}/{name}/{_MANIFEST}"
     try:
-        document = json.loads(storage.read(path))
+        document = parse_json(storage.read(path))
         files = {str(p): {str(n): int(s) for n, s in names.items()} for p, names in document["files"].items()}
         strange = [p for p in files if not is_partition_path(p)]
         if strange:

@@ -23,6 +23,7 @@ import socket
 from typing import Final, NamedTuple
 
 from hudi_py.errors import AlreadyExists, NotFound, OutcomeUnknown, StorageError
+from hudi_py.model.json_document import parse_json
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
@@ -173,7 +174,7 @@ class FileLock:
 def is_left_behind(content: bytes) -> bool:
     """Whether hudi_py wrote the lock and its process is proven to have ended; Hudi's locks name no process."""
     try:
-        return is_gone(str(json.loads(content)["lockStacksInfo"][0]))
+        return is_gone(str(parse_json(content)["lockStacksInfo"][0]))
     except (ValueError, KeyError, IndexError, TypeError):
         return False
 
@@ -181,7 +182,7 @@ def is_left_behind(content: bytes) -> bool:
 def _owner(content: bytes) -> str:
     """The owner of a lock file in one line."""
     try:
-        found = json.loads(content)
+        found = parse_json(content)
         owner = f"since {found['lockCreateTime']} by {found['lockThreadName']}, {found['lockStacksInfo'][-1]}"
     except (ValueError, KeyError, IndexError, TypeError):
         owner = " ".join(content.decode(errors="replace").split())

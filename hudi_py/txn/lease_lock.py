@@ -18,6 +18,7 @@ import attrs
 
 from hudi_py.config.lock import LockConfig
 from hudi_py.errors import CorruptMetadata, NotFound, OutcomeUnknown, StorageError
+from hudi_py.model.json_document import parse_json
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
@@ -48,7 +49,7 @@ class Lease:
 def parse_lease(data: bytes) -> Lease | None:
     """The content; None if it is invalid. Unknown fields are ignored."""
     try:
-        found = json.loads(data)
+        found = parse_json(data)
     except ValueError:
         return None
     if not isinstance(found, dict) or not isinstance(found.get("expired"), bool):

@@ -17,6 +17,7 @@ import attrs
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, CorruptMetadata
+from hudi_py.model.json_document import parse_json
 from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.archive import archived_commits, has_archive
 from hudi_py.timeline.contents import Contents
@@ -158,6 +159,6 @@ def _newest_first(timeline: Timeline, contents: Contents) -> Iterator[Mapping[st
 
 def _parsed(text: str, root: str) -> _Versions:
     try:
-        return {application: (int(version), str(time)) for application, (version, time) in json.loads(text).items()}
+        return {application: (int(version), str(time)) for application, (version, time) in parse_json(text).items()}
     except (ValueError, TypeError, AttributeError) as error:
         raise CorruptMetadata(f"{root}: {KEYS_ENTRY} of a commit is damaged: {text[:200]!r}") from error

@@ -10,6 +10,7 @@ import attrs
 
 from hudi_py.errors import NotFound
 from hudi_py.model.files import OWN_FOLDER
+from hudi_py.model.json_document import parse_json
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 
@@ -42,7 +43,7 @@ class Note(Generic[T]):
     def load(self, storage: Storage) -> T:
         """Read the note."""
         try:
-            return self.parse(json.loads(storage.read(self.path)))
+            return self.parse(parse_json(storage.read(self.path)))
         except NotFound:
             return self.absent
         except (ValueError, KeyError, TypeError, AttributeError) as error:
