@@ -74,13 +74,16 @@ class Write:
         with contextlib.suppress(ConflictError):
             self.task(storage or self.storage, TaskIdentity(0, 9, 9))
 
-    def commit(self, storage=None):
+    def transaction(self, storage=None):
         table = open_table(storage or self.storage)
         (instant,) = table.timeline.pending("commit")
         begun = Begun(table.contents.store, instant)
-        transaction = WriteTransaction(
+        return WriteTransaction(
             contents=table.contents, table=table.config, metadata_table=table.services.metadata_table, begun=begun
         )
+
+    def commit(self, storage=None):
+        transaction = self.transaction(storage)
         stats = [each.stat for each in self.results]
         transaction.commit(stats, operation="UPSERT", extra_metadata={"schema": self.job.avro_schema})
 
@@ -90,6 +93,17 @@ class Write:
     def next_write(self, storage=None):
         table = open_table(storage or self.storage)
         begin_write(table.contents, table.config, table.settings, table.services.metadata_table)
+
+
+class RefusedWrite(Write):
+    """The engine refused the rows before a task announced a file, and one of its tasks is still there to run."""
+
+    def write(self, job):
+        self.job, self.time, self.results = job, job.instant_time, []
+        raise Crash("rows are refused")
+
+    def abandon(self, storage=None):
+        self.transaction(storage).abandon_untouched()
 
 
 @pytest.fixture(scope="module", params=[6, 9])
@@ -132,3 +146,28 @@ def test_a_task_that_begins_after_the_end_and_dies_leaves_no_file(record_propert
         count += 1
         assert {path for path in case.storage.files() if path.endswith(".parquet")} == before, case
     record_property("interruptions", count)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["the task is overtaken", "the end is overtaken"])
+def test_a_late_task_leaves_no_file_of_an_abandoned_write(record_property, original, who):
+    """Files may stay only while the write is pending, so that a rollback finds them by their markers."""
+    abandoned = 0
+    for n in range(1000):
+        write = RefusedWrite(original)
+        first, second = (
+            (write.straggle, write.abandon) if who == "the task is overtaken" else (write.abandon, write.straggle)
+        )
+        overtaken = Overtaken(write.storage, n, second)
+        first(overtaken)
+        if not overtaken.was_overtaken:
+            break
+        table = open_table(write.storage)
+        is_pending = bool(table.timeline.pending())
+        abandoned += not is_pending
+        if is_pending:
+            table.rollback_failed_writes()
+        assert rows_of(write.storage) == OLD
+        assert not [path for path in write.storage.files() if write.time in path and path.endswith(".parquet")], n
+    record_property("interruptions", n)
+    assert abandoned

@@ -19,6 +19,7 @@ from hudi_py.services.clean.service import CleanService
 from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
 from hudi_py.table import Table
 from hudi_py.timeline.timeline import Timeline
+from support.between import Before
 from support.tables import TableBuilder, at, data_files
 
 NAME = TableBuilder.base_name
@@ -51,20 +52,6 @@ class Recorder(MetadataTableKeeper):
     def record_clean(self, timeline: Timeline, instant: Instant, metadata: CleanMetadata) -> str | None:
         self.recorded.append(instant.requested_time)
         return super().record_clean(timeline, instant, metadata)
-
-
-class Before(DelegatingStorage):
-    """Something happens right before the first call of *verb* on a path that ends so."""
-
-    def __init__(self, inner, verb, ending, does):
-        super().__init__(inner)
-        self.verb, self.ending, self.does = verb, ending, does
-
-    def _around(self, verb, paths, call):
-        if verb == self.verb and paths[0].endswith(self.ending) and self.does is not None:
-            does, self.does = self.does, None
-            does()
-        return call()
 
 
 def planned(layout: int) -> tuple[TableBuilder, Instant]:

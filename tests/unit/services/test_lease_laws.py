@@ -248,3 +248,38 @@ def test_the_commit_before_one_that_a_clean_counted_from_is_readable_once_that_i
     assert names == [TableBuilder.base_name("a", at(2))]
     with pytest.raises(RefusedError, match=f"needed before {at(3)}"):
         builder.table().as_of(at(1))
+
+
+def with_a_write_that_completes_behind_a_lease(layout):
+    """A lease on the third commit, taken while the second was pending, which has completed since."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"r0": ["a", "b"]})
+    builder.commit(at(2), {"r0": ["a"]}, state=State.INFLIGHT)
+    builder.commit(at(3), {"r0": ["b"]})
+    builder.table().take_lease(ttl="30d", holder="a test")
+    builder.commit(at(2), {"r0": ["a"]}, completed_at=f"{at(3)[:10]}4500000")
+    return builder
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_plan_made_without_leases_spares_what_a_write_that_was_pending_superseded(layout):
+    """Its window begins with the leased commit, but the reader began without the write before that."""
+    builder = with_a_write_that_completes_behind_a_lease(layout)
+    builder.commit(at(4), {"r0": ["a", "b"]})
+    ignoring = Table(builder.storage, settings={"hoodie_py.leases.ignored": True}, clock=builder.clock).services
+    requested = ignoring.clean(ignoring.clean_config(commits_retained=2)).schedule()
+    needed = TableBuilder.base_name("a", at(1))
+    planned = builder.table().contents.clean_plan(requested).files_to_delete["r0"]
+    assert needed in {file.name for file in planned}
+    builder.table().clean(commits_retained=2)
+    assert f"r0/{needed}" in data_files(builder.storage)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_archival_leaves_a_write_active_that_was_pending_when_a_lease_was_taken(layout):
+    """It stops at that write, which is older than the leased commit."""
+    builder = with_a_write_that_completes_behind_a_lease(layout)
+    for number in range(4, 9):
+        builder.commit(at(number), {"r0": ["a", "b"]})
+    assert Bound.LEASE is builder.table(keep_min_commits=2, keep_max_commits=3).archive().bound
+    assert next(each.requested_time for each in builder.table().timeline.commits.completed()) == at(2)

@@ -13,6 +13,7 @@ from hudi_py.model.instant import Action, State
 from hudi_py.model.records import CommitMetadata, InstantInfo, RestorePlan, WriteStat
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
+from support.between import Before
 from support.tables import SYNC, TableBuilder, at, data_files, done
 from support.undoing import clustering, merge_on_read_history
 
@@ -258,3 +259,24 @@ def test_clean_that_rolls_failed_writes_back_leaves_those_of_a_pending_restore(b
     with pytest.raises(RefusedError, match=r"restore .* is pending"):
         lazy.clean(file_versions_retained=1)
     assert before == builder.storage.files()
+
+
+@pytest.mark.parametrize("meanwhile", ["commit", "lease"])
+def test_what_comes_between_the_plan_and_its_first_file_withdraws_the_restore(builder, meanwhile):
+    """It has looked already and has no lock: it looks again once its plan is on the timeline."""
+
+    def comes() -> None:
+        if meanwhile == "commit":
+            builder.commit(at(7), {"eu": ["a"]})
+        else:
+            builder.table().take_lease(ttl="1h", at=at(5), holder="a test")
+
+    storage = Before(builder.storage, "create_new", ".restore.requested", comes)
+    before = set(data_files(builder.storage))
+    with pytest.raises(ConflictError, match="nothing was changed"):
+        Table(storage, clock=builder.clock).restore(at(2))
+    assert storage.does is None
+    assert before <= set(data_files(builder.storage))
+    table = builder.table()
+    assert not table.timeline.of([Action.RESTORE]).instants
+    assert table.timeline.commits.completed()[-1].requested_time == at(7 if meanwhile == "commit" else 6)
