@@ -48,9 +48,7 @@ def test_an_instant_that_was_listed_and_is_gone_is_a_conflict(layout):
     (instant,) = store.load().completed("commit")
     builder.storage.delete(store.path(instant))
     for read in (store.read, store.look_through):
-        with pytest.raises(
-            ConflictError, match=f"{at(1)}.* no longer exists: another process .* try again"
-        ) as raised:
+        with pytest.raises(ConflictError, match=f"{at(1)}.* no longer exists: another process .* try again") as raised:
             read(instant)
         assert isinstance(raised.value, NotFound)  # for those who can do without it
         with pytest.raises(NotFound) as raised:
