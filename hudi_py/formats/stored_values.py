@@ -2,7 +2,8 @@
 Rows of older files in the table's types of today, with the values that Apache Hudi reads.
 
 Hudi converts single values where a file has an older type than the table: a float becomes the double with the same
-shortest text (0.1 stays 0.1), integers become the nearest float or double, and numbers become Java's texts.
+shortest text (0.1 stays 0.1), integers become the nearest float or double, numbers become Java's texts and timestamps
+Spark's.
 
 Source: Hudi 0.15.0 ``HoodieAvroUtils.rewritePrimaryTypeWithDiffSchemaType``, ``HoodieParquetFileFormatHelper``; Java
 ``Double.toString``.
@@ -17,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_py.errors import WriteError
-from hudi_py.formats.arrow_types import Array
+from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import cast_exactly, conform_batch
 from hudi_py.formats.read_types import lists_of_vectors
 
@@ -53,6 +54,11 @@ def as_hudi_reads(array: Array, target: pa.DataType, path: str) -> Array:
         return array.cast(target, safe=False)  # the nearest: beyond 2^53 not every integer is a double
     if pa.types.is_floating(was) and pa.types.is_string(target):
         return _texts(array)
+    if pa.types.is_timestamp(was) and pa.types.is_string(target):
+        # Spark's text: in UTC without a zone, and a fraction only where it is not zero.
+        texts = compute.strftime(array.cast(pa.timestamp("us")), "%Y-%m-%d %H:%M:%S")
+        trimmed: Array = compute.utf8_rtrim(compute.utf8_rtrim(texts, "0"), ".")
+        return trimmed
     if isinstance(was, pa.FixedSizeBinaryType) and isinstance(target, pa.ListType):
         try:
             return lists_of_vectors(array, target)

@@ -7,6 +7,7 @@ Source: see `hudi_py.rows.log_rules`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 import attrs
@@ -66,7 +67,7 @@ def merge_records(records: Sequence[LogRecords], shape: RecordShape, rules: LogR
     encoded: Any = keys.dictionary_encode()
     code = encoded.indices.to_numpy().astype(np.int64)
     count = len(encoded.dictionary)
-    rank = _ranks(ordering) if rules.orders_logs else np.zeros(len(code), np.int64)
+    rank = _ranks(ordering, as_bytes=rules.deletes_reset) if rules.orders_logs else np.zeros(len(code), np.int64)
     row_of = _row_numbers(records)
     rows = pa.Table.from_batches([each.rows for each in records if each.rows is not None], shape.schema)
     if any(each.columns is not None for each in records):
@@ -116,8 +117,14 @@ def _row_numbers(records: Sequence[LogRecords]) -> Numbers:
     return np.concatenate(numbers)
 
 
-def _ranks(ordering: Sequence[Array]) -> Numbers:
-    """Numbers in the order of the ordering values; null comes first, NaN last."""
+def _ranks(ordering: Sequence[Array], *, as_bytes: bool) -> Numbers:
+    """
+    Numbers in the order of the ordering values; null comes first, NaN last.
+
+    Args:
+        as_bytes: Between log records, Hudi 0.15 compares decimals by their bytes without a sign: negative ones are
+            greater than all others.
+    """
     total: Numbers | None = None
     for each in ordering:
         values = comparable(each)
@@ -127,6 +134,9 @@ def _ranks(ordering: Sequence[Array]) -> Numbers:
         if pa.types.is_floating(values.type):
             is_nan = compute.is_nan(values).fill_null(False).to_numpy(zero_copy_only=False)
             rank[is_nan] = rank.max(initial=0) + 1
+        if as_bytes and pa.types.is_decimal(values.type):
+            is_negative = compute.less(values, pa.scalar(Decimal(0), values.type)).fill_null(False)
+            rank[is_negative.to_numpy(zero_copy_only=False)] += rank.max(initial=0)
         # Like digits of a number: the rank of an earlier field outweighs all ranks of the later ones.
         total = rank if total is None else total * (int(rank.max(initial=0)) + 1) + rank
     assert total is not None

@@ -95,3 +95,12 @@ def test_rows_that_users_write_are_not_changed():
     """An integer that is no double is refused there."""
     with pytest.raises(WriteError, match="cannot be converted"):
         converted([2**53 + 1], pa.int64(), pa.float64(), conform_batch)
+
+
+@pytest.mark.parametrize("was", [pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.timestamp("ms", "UTC")])
+def test_a_timestamp_becomes_the_text_of_spark(was):
+    """As Hudi 0.15.0 on Spark reads files from before the column was text (table `widened_text`)."""
+    times = [None, 0, 1_704_416_523_500, -630_720_000_000 + 90_000, -1]
+    texts = [None, "1970-01-01 00:00:00", "2024-01-05 01:02:03.5", "1950-01-06 00:01:30", "1969-12-31 23:59:59.999"]
+    values = pa.array(times, pa.timestamp("ms", was.tz)).cast(was)
+    assert texts == converted(values.to_pylist(), was, pa.string())

@@ -103,6 +103,21 @@ def test_ordering_values_compare_as_in_java(arrow, values):
             assert str(left) == str(column[pair.index(higher)])
 
 
+@given(st.lists(st.integers(-999, 999), min_size=1, max_size=6))
+def test_old_releases_compare_decimals_by_their_bytes(values):
+    """0.15.0 between log records: Avro's fixed bytes without a sign, see the fixture ``order_dec``."""
+    schema = pa.schema([("_hoodie_record_key", pa.string()), ("ts", pa.decimal128(3))])
+    keys, column = pa.array(["k"] * len(values)), pa.array(values, pa.decimal128(3))
+    block = LogRecords(
+        keys=keys,
+        kinds=np.zeros(len(values), np.uint8),
+        ordering=(column,),
+        rows=pa.RecordBatch.from_arrays([keys, column], schema=schema),
+    )
+    merged = merge_records([block], RecordShape(schema=schema, ordering=(schema.field("ts"),)), OLD)
+    assert max(values, key=lambda each: each.to_bytes(2, "big", signed=True)) == merged.rows.column("ts")[0].as_py()
+
+
 def test_several_ordering_fields_decide_one_after_the_other():
     """The second one where the first is equal."""
     schema = pa.schema([("_hoodie_record_key", pa.string()), ("a", pa.int64()), ("b", pa.string())])
