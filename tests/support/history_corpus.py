@@ -266,6 +266,18 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             ),
         ),
     ),
+    "undo of a search for orphans, of which nobody could tell by now whether they are committed": (
+        (
+            Kind(version=6, metadata=False, deltas=True, rows=True),
+            (
+                _write(524),
+                _write(273),
+                ("orphans", {"seed": 1, "delete": False}),
+                _savepoint(1),
+                ("undo", {"back": 1}),
+            ),
+        ),
+    ),
     "restore to a savepoint whose commit is undone, merge-on-read": (
         (
             Kind(fixture="mor_logs-0.15.0"),

@@ -24,7 +24,7 @@ from typing import Final
 import attrs
 
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import ConfigError, RefusedError, StorageError
+from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError, StorageError
 from hudi_py.fsview.fate import TableFacts, judge_partition_files
 from hudi_py.fsview.loader import load_facts
 from hudi_py.fsview.needs import Failed, Latest, Needed, Unknown
@@ -196,7 +196,10 @@ class UndoService:
         for path, names in files.items():
             there = self._sizes_there(path)
             self._check_places(manifest, path, names, there)
-            fates = judge_partition_files(facts, path, sorted(there.keys() | names.keys()))
+            try:
+                fates = judge_partition_files(facts, path, sorted(there.keys() | names.keys()))
+            except CorruptMetadata as error:  # of a file that is not in the table now, or nobody could have read it
+                raise RefusedError(self._no(manifest, f"its files would be in doubt there: {error}")) from error
             for name in names:
                 parsed, fate = parse_data_file(name), fates.of(name)
                 # What a retried task left has the fate of the slice that its twin holds.
