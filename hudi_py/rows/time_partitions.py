@@ -2,11 +2,12 @@
 Partition columns of time-based key generators, as readers of Apache Hudi show them. Pure.
 
 The data files have the value that was written; the path has a time formatted from it, such as ``2026/11/22``. Hudi 0.15
-shows the text of the path in snapshots (table version 6), and the value in incremental reads. Hudi 1.x shows the value,
-as text if the only key generator is the time-based one. hudi_py does what the table's release does. If the text of the
-path is not a value of the column, Hudi 0.15 fails; hudi_py shows the stored value.
+shows the text of the path where it reads base files alone (table version 6: snapshots of copy-on-write tables, and
+read-optimized ones), and the value in merged and incremental reads. Hudi 1.x shows the value, as text if the only key
+generator is the time-based one. hudi_py does what the table's release does. If the text of the path is not a value of
+the column, Hudi 0.15 fails; hudi_py shows the stored value.
 
-Source: fixtures ``cow_timestamp_keygen`` and ``cow_custom_keygen``; Hudi 0.15.0
+Source: fixtures ``cow_timestamp_keygen``, ``cow_custom_keygen`` and ``kt_base``; Hudi 0.15.0
 ``HoodieSparkUtils.parsePartitionColumnValues``, 1.x ``SparkHoodieTableFileIndex``.
 """
 

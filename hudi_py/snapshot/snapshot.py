@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from hudi_py.config.settings import Settings
-from hudi_py.config.table import TableConfig
+from hudi_py.config.table import TableConfig, TableType
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.needed import NeededFiles
@@ -158,10 +158,17 @@ class Snapshot(Shown):
             self.storage, slices, schema,
             columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
             partition_fields=self.config.partition_fields, logs=self._log_reading(slices, schema),
-            commits=self.row_commits(), time_partitions=self._time_partitions(),
+            commits=self.row_commits(), time_partitions=self._shown_partitions(read_optimized=read_optimized),
             lost=partial(lost_meanwhile, self._contents), path_columns=self._path_columns(),
             indexes=self._key_indexes(read_optimized=read_optimized),
         )  # fmt: skip
+
+    def _shown_partitions(self, *, read_optimized: bool) -> TimePartitions | None:
+        """As `_time_partitions`, for one kind of read."""
+        found = self._time_partitions()
+        # Where log files may be merged, Hudi 0.15 reads all columns from the files; paths are for base files alone.
+        is_merged = self.config.table_type is TableType.MERGE_ON_READ and not read_optimized
+        return None if found is not None and found.is_path_shown and is_merged else found
 
     def _time_partitions(self) -> TimePartitions | None:
         """How partition values of time-based keys are shown; None where they are shown as stored."""
