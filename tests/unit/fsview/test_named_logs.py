@@ -97,3 +97,15 @@ def test_a_plan_misses_the_log_file_of_an_older_commit_on_a_newer_slice():
     builder.storage.delete(path)
     with pytest.raises(CorruptMetadata, match=path.rpartition("/")[2]):
         builder.table().plan_clean(commits_retained=1)
+
+
+def test_log_files_with_and_without_folder_are_left_to_the_decoder():
+    """In Avro nothing but their number tells that some have no folder; each stat names its file twice."""
+    stats = {}
+    for partition, folder, file_id in (("eu", "eu/", "a"), ("", "", "b")):
+        name = f".{file_id}_{at(1)}.log.1_0-1-0"
+        path = f"{folder}{name}"
+        stat = WriteStat(path=path, file_id=file_id, partition_path=partition, prev_commit=at(1), log_files=(name,))
+        stats[partition] = (stat,)
+    data = encode_commit(CommitMetadata(partition_to_write_stats=stats), as_json=False, sync=SYNC)
+    assert paths_of(data, at(1)) is None
