@@ -209,7 +209,9 @@ def test_a_consumer_keeps_changes_until_it_goes_on(layout):
     assert job.instant == (at(5) if layout == 1 else done(at(5)))
     assert job.delete()
     assert not job.delete()
-    assert job.at(builder.table().changed_until())  # from where the last clean left everything, to the commit
+    builder.commit(at(7), {"r0": ["a"]})
+    builder.table().clean(commits_retained=1)
+    assert job.at(builder.table().changed_until())  # from where this clean left everything, to the commit
 
 
 @pytest.mark.parametrize("layout", [1, 2])
