@@ -33,6 +33,7 @@ __version__ = RELEASE
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
     from hudi_py.config.clustering import ClusteringConfig
+    from hudi_py.config.retention_policy import RetentionPolicy
     from hudi_py.config.table import TableConfig, TableType
     from hudi_py.engine.base import Engine
     from hudi_py.fsview.build import PartitionView
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.retention.policy import Reason, Verdict
     from hudi_py.services.clustering.plan import PlannedClustering, PlannedGroup
+    from hudi_py.services.expiry.plan import ExpiryPlan, ExpiryReport, PartitionVerdict
     from hudi_py.services.explain.explain import Awaited, Need
     from hudi_py.services.explain.files import Explanation, FileExplanation
     from hudi_py.services.maintenance.service import Chore, ChoreReport, ChoreResult, MaintenanceReport
@@ -123,6 +125,8 @@ _NAMES = {
     "services.clean.retention.policy": "Reason Verdict",
     "services.explain.explain": "Awaited Need",
     "services.explain.files": "Explanation FileExplanation",
+    "config.retention_policy": "RetentionPolicy",
+    "services.expiry.plan": "ExpiryPlan ExpiryReport PartitionVerdict",
     "services.maintenance.service": "Chore ChoreReport ChoreResult MaintenanceReport",
     "services.orphans.facts": "OrphanAction OrphanFate OrphanFile OrphanReport OrphanVerdict",
     "services.orphans.service": "OrphanOptions",
@@ -188,6 +192,8 @@ __all__ = [
     "EarlierSnapshot",
     "Engine",
     "Event",
+    "ExpiryPlan",
+    "ExpiryReport",
     "Explanation",
     "FileExplanation",
     "FileGroup",
@@ -215,6 +221,7 @@ __all__ = [
     "OrphanVerdict",
     "OutcomeUnknown",
     "Overview",
+    "PartitionVerdict",
     "PartitionView",
     "Pieces",
     "PlannedClustering",
@@ -227,6 +234,7 @@ __all__ = [
     "RecoveryOutcome",
     "RefusedError",
     "RestoreMetadata",
+    "RetentionPolicy",
     "RewriteResult",
     "RollbackMetadata",
     "RollbackPartitionMetadata",

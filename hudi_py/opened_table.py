@@ -11,9 +11,12 @@ from datetime import datetime, tzinfo
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from hudi_py.config import keys
 from hudi_py.config.door import admitted, require_served
-from hudi_py.config.table import TableConfig
+from hudi_py.config.settings import Settings
+from hudi_py.config.table import TableConfig, TableType
 from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
 from hudi_py.fsview.build import ViewContext
@@ -30,6 +33,8 @@ from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.policy_file import PROPERTY as POLICY
+from hudi_py.timeline.policy_file import load_policy
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
@@ -37,6 +42,8 @@ from hudi_py.txn.table_lock import table_lock
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from hudi_py.config.retention_policy import RetentionPolicy
 
 __all__ = ["OpenedTable"]
 
@@ -72,6 +79,34 @@ class OpenedTable(Shown):
             forbids_deletion=not self.settings[keys.GC_ENABLED],
         )
         self._contents = Contents(self._store)
+        self._from_policy: tuple[str, ...] = ()
+        self._follow_policy()
+
+    def _follow_policy(self, trial: RetentionPolicy | None = None) -> None:
+        """
+        Let the settings of the table's retention policy take the place of those that were given.
+
+        A policy that cannot be read leaves the settings as they are, and the table without deletion.
+
+        Args:
+            trial: A policy to follow instead, without deletions.
+        """
+        mark = self.config.properties.get(POLICY, "")
+        try:
+            policy = load_policy(self.storage, self.config.properties) if trial is None else trial
+        except CorruptMetadata as error:
+            log.warning("policy.unreadable", table=self.storage.root, why=str(error))
+            policy, mark = None, ""
+        settings = self.settings.as_dict()
+        for name in self._from_policy:  # of a policy that is replaced
+            settings.pop(name, None)
+        self.settings = Settings(settings)
+        self._from_policy = () if policy is None else tuple(policy.settings)
+        if policy is not None:
+            if keys.CLEAN_AGE_RETAINED.name in policy.settings:  # a window in hours would be a second one
+                self.settings = self.settings.without(keys.CLEAN_HOURS_RETAINED)
+            self.settings = self.settings.merged(policy.settings)
+        self._store.deletion = attrs.evolve(self._store.deletion, policy=mark)
 
     def _facts(self) -> Mapping[str, object]:
         config = self.config
@@ -128,6 +163,8 @@ class OpenedTable(Shown):
     def refresh(self) -> Self:
         """Forget what was loaded, so that the next call reads the current state of the table."""
         self.config = read_table_config(self.storage)
+        if self.config.properties.get(POLICY, "") != self._store.deletion.policy:
+            self._follow_policy()
         self._forget()
         return self
 
@@ -160,6 +197,11 @@ class OpenedTable(Shown):
             CorruptMetadata: A file of the archive is damaged.
         """
         return load_archived(self.storage, self.config)
+
+    @property
+    def is_merge_on_read(self) -> bool:
+        """Whether updates are stored in log files."""
+        return self.config.table_type is TableType.MERGE_ON_READ
 
     @property
     def zone(self) -> tzinfo:

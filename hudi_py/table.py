@@ -351,9 +351,11 @@ class Table(TableRetention, TableInsight, TableLeases):
 
     def maintain(self, *, dry_run: bool = False, max_deletes: int | None = None) -> MaintenanceReport:
         """
-        Do everything that is due: expired tags, dead leases, failed writes and clean, archival; report orphans.
+        Do everything that is due: expired tags, dead leases, failed writes and clean, archival, quarantine; report
+        orphans. Where the settings or the policy ask for it, also tags on a schedule, expired partitions, compaction
+        (``hoodie.compact.inline``) and clustering (``hoodie.clustering.inline``).
 
-        A step that fails does not stop the others. Compaction and clustering have calls of their own.
+        A step that fails does not stop the others.
 
         Args:
             dry_run: Only tell what is due; nothing is written.

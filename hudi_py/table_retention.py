@@ -1,4 +1,4 @@
-"""What an opened table keeps, and for how long: the switch against deletion, the expiry of partitions."""
+"""What an opened table keeps, and for how long: the switch against deletion, its policy, the expiry of partitions."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from hudi_py.config.retention_policy import RetentionPolicy, parse_policy
+from hudi_py.errors import ConfigError
 from hudi_py.table_rewriting import TableRewriting
 from hudi_py.table_writing import TableWriting
+from hudi_py.timeline.policy_file import load_policy
+from hudi_py.timeline.quarantine import pending_undos, removals_over
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from hudi_py.services.expiry.plan import ExpiryReport
 
 __all__ = ["TableRetention"]
@@ -50,6 +56,73 @@ class TableRetention(TableWriting, TableRewriting):
             ConflictError: As `forbid_deletion`.
         """
         return self._changed(self.services.deletion().allow)
+
+    def empty_quarantine(self, *, dry_run: bool = False) -> tuple[str, ...]:
+        """
+        Delete for good what is in quarantine for longer than it can be put back (``hoodie_py.quarantine.grace``).
+
+        Args:
+            dry_run: Only tell what that would be; nothing is written.
+
+        Returns:
+            Names of the removals: requested times of cleans, and names of searches for orphans.
+
+        Raises:
+            RefusedError: Deletion is forbidden in this table; nothing was deleted.
+            ConflictError: Another process holds the table's lock; nothing was deleted.
+        """
+        if dry_run:
+            store = self._store
+            undone = pending_undos(self._contents, store.load())
+            return removals_over(self.storage, int(store.clock.now().timestamp() * 1000), undone)
+        return self._changed(lambda: self.services.clean().empty_quarantine())
+
+    @property
+    def policy(self) -> RetentionPolicy | None:
+        """
+        The retention policy in force; None if the table has none. See docs/policy.md.
+
+        Raises:
+            CorruptMetadata: It is missing or damaged; no data is deleted until one is applied again.
+        """
+        return load_policy(self.storage, self.config.properties)
+
+    def apply_policy(self, document: str) -> RetentionPolicy:
+        """
+        Put a retention policy in force for every process of hudi_py; its settings take the place of theirs.
+
+        Args:
+            document: The text of the TOML document.
+
+        Raises:
+            ConfigError: It is not understood, or contradicts itself; the message names the lines. Nothing was changed.
+            ConflictError: Another process holds the table's lock, or rewrites the properties; nothing was changed.
+        """
+        policy = parse_policy(document)
+        if any(name.startswith("hoodie.partition.ttl.") for name in policy.settings) and not self.config.is_partitioned:
+            raise ConfigError(f"{self.storage.root} has no partition columns, so nothing in it expires")
+        self._changed(lambda: self.services.policy().apply(policy))
+        return policy
+
+    def remove_policy(self) -> bool:
+        """
+        Let the settings of each process decide again; return False if no policy was in force.
+
+        Raises:
+            ConflictError: As `apply_policy`.
+        """
+        return self._changed(lambda: self.services.policy().apply(None))
+
+    def under_policy(self, document: str) -> Self:
+        """
+        Return the table as if a policy were in force, on a storage that refuses all changes: to see what it does.
+
+        Raises:
+            ConfigError: As `apply_policy`.
+        """
+        trial = self.read_only()
+        trial._follow_policy(parse_policy(document))  # noqa: SLF001 - of the same class
+        return trial
 
     def expire_partitions(
         self,

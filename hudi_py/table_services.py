@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hudi_py.services.doctor.service import DoctorService
     from hudi_py.services.expiry.service import ExpiryService
     from hudi_py.services.orphans.service import OrphanOptions, OrphanService
+    from hudi_py.services.policy.service import PolicyService
     from hudi_py.services.recovery.failed_writes import FailedWrites
     from hudi_py.services.recovery.service import RecoveryService
     from hudi_py.services.restore.service import RestoreService
@@ -304,6 +305,13 @@ class TableServices:
         from hudi_py.services.deletion.service import DeletionService
 
         return DeletionService(contents=self._table.contents)
+
+    def policy(self) -> PolicyService:
+        """Return the service that puts a retention policy in force."""
+        self._table.require(Use.CLEAN)
+        from hudi_py.services.policy.service import PolicyService
+
+        return PolicyService(contents=self._table.contents)
 
     def expiry(self, config: ExpiryConfig, *, now: datetime | None = None) -> ExpiryService:
         """Return the service that finds the partitions that are older than they may be."""

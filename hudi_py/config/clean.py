@@ -240,7 +240,15 @@ def clean_config(settings: Settings) -> CleanConfig:
     )
     # The key itself, not its value: the default of the hours must not contradict an age that is given.
     _check(config, hours_given=keys.CLEAN_HOURS_RETAINED in settings)
-    return config
+    return with_floor(config, settings[keys.CLEAN_FLOOR])
+
+
+def with_floor(config: CleanConfig, floor: timedelta | None) -> CleanConfig:
+    """Return *config*, which keeps what a span of that length needs, whatever else it asks for."""
+    if floor is None:
+        return config
+    asked = config.window_age if config.age_beside is None else config.age_beside
+    return config if asked is not None and asked >= floor else attrs.evolve(config, age_retained=floor)
 
 
 def _policy(settings: Settings) -> CleanPolicy:

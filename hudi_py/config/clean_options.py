@@ -9,7 +9,7 @@ from typing import Any, Final, TypedDict
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config
+from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config, with_floor
 from hudi_py.config.keys import Key
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
@@ -111,10 +111,12 @@ def clean_config_with(settings: Settings, options: CleanOptions, *, now: datetim
     by_age, by_hours = "age_retained" in given, "hours_retained" in given
     if by_age != by_hours:  # hours and age set the same thing: the option of this run wins over the other's setting
         settings = settings.without(keys.CLEAN_HOURS_RETAINED if by_age else keys.CLEAN_AGE_RETAINED)
-    config = attrs.evolve(clean_config(settings.merged(values)), forget=tuple(given.get("instants", ())))
-    if "older_than" not in given:
-        return config
-    return attrs.evolve(config, older_than=_cut_off_time(given["older_than"], now, zone))
+    floor = settings[keys.CLEAN_FLOOR]
+    merged = settings.without(keys.CLEAN_FLOOR).merged(values)
+    config = attrs.evolve(clean_config(merged), forget=tuple(given.get("instants", ())))
+    if "older_than" in given:
+        config = attrs.evolve(config, older_than=_cut_off_time(given["older_than"], now, zone))
+    return with_floor(config, floor)  # last: what is given for one run does not go below it, either
 
 
 def _policy(given: Mapping[str, Any]) -> str | None:

@@ -64,6 +64,8 @@ ALLOW_UNKNOWN: Final = Key("hoodie_py.conf.allow.unknown", flag, False)
 """Ignore unknown settings, and unknown properties of a table."""
 CLEAN_AGE_RETAINED: Final[Key[timedelta | None]] = Key("hoodie_py.clean.age.retained", duration, None)
 """Like all settings of `hoodie_py`, not known to Hudi. What any retention of Hudi or any of these keeps, is kept."""
+CLEAN_FLOOR: Final[Key[timedelta | None]] = Key("hoodie_py.clean.floor", duration, None)
+"""Files that this span needs are kept, whatever a policy or the options of one clean ask for."""
 CLEAN_MIN_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.min.commits", whole(1), None)
 CLEAN_MAX_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.max.commits", whole(1), None)
 CLEAN_MIN_FILE_VERSIONS: Final[Key[int | None]] = Key("hoodie_py.clean.min.file.versions", whole(1), None)

@@ -41,7 +41,7 @@ _SERVED: Final = """
     hoodie.archivelog.folder hoodie.table.metadata.partitions hoodie.table.metadata.partitions.inflight
     hoodie.table.keygenerator.class hoodie.table.keygenerator.type hoodie.compaction.payload.class
     hoodie.record.merge.mode hoodie.table.create.schema hoodie.bucket.index.num.buckets hoodie.bucket.index.hash.field
-    hoodie_py.gc.enabled
+    hoodie_py.gc.enabled hoodie_py.retention.policy
 """
 SERVED: Final = frozenset(_SERVED.split())
 """Properties that hudi_py reads; the code that reads one accepts or refuses its value."""

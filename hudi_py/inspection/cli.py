@@ -247,6 +247,7 @@ from hudi_py.inspection import (  # noqa: E402
     orphans_command,
     over_tables,
     overview_command,
+    policy_command,
     read_command,
     recover_command,
     report_command,
@@ -274,6 +275,7 @@ main.add_command(life_commands.simulate)
 main.add_command(maintain_command.maintain)
 main.add_command(orphans_command.orphans)
 main.add_command(overview_command.overview)
+main.add_command(policy_command.policy)
 main.add_command(read_command.read)
 main.add_command(recover_command.recover)
 main.add_command(report_command.report)

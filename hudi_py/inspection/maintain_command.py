@@ -26,7 +26,8 @@ _FILES_SHOWN_MAX: Final = 50
 @command
 def maintain(common: Common, table: str, dry_run: bool, max_deletes: int | None) -> None:
     r"""
-    Do everything that is due: expired tags, dead leases, failed writes, clean, archival; report orphans.
+    Do everything that is due: expired tags, dead leases, failed writes, clean, archival, quarantine; report orphans.
+    Where settings or the policy ask for it: tags, expired partitions, compaction, clustering.
 
     For writers with hoodie.table.services.enabled=false, which leave this to another process. A step that fails does
     not stop the others; the exit code is then that of the first failure.
@@ -43,7 +44,7 @@ def maintain(common: Common, table: str, dry_run: bool, max_deletes: int | None)
     if common.as_json:
         print_json(maintenance_entry(report))
     else:
-        _print(table, report)
+        print_maintenance(table, report)
     for each in report.failed:
         say(f"hudi-py: {each.step.value}: {each.error}", file=sys.stderr)
     if report.failed:
@@ -67,7 +68,8 @@ def _step(report: ChoreReport) -> dict[str, Any]:
     }
 
 
-def _print(table: str, report: MaintenanceReport) -> None:
+def print_maintenance(table: str, report: MaintenanceReport) -> None:
+    """Print a run for people."""
     rows = []
     for step in report.steps:
         word = "done" if step.is_done else ("due" if step.found is not None and step.found.is_due else "-")

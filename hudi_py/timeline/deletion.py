@@ -17,8 +17,9 @@ from typing import Final
 import attrs
 
 from hudi_py.config.keys import GC_ENABLED
-from hudi_py.errors import RefusedError, TableNotFound
+from hudi_py.errors import CorruptMetadata, RefusedError, TableNotFound
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.policy_file import PROPERTY, load_policy
 from hudi_py.timeline.properties_file import PROPERTIES_FILE, read_properties
 
 SWITCH: Final = GC_ENABLED.name
@@ -30,10 +31,12 @@ class DeletionSwitch:
     Args:
         storage: The table's storage.
         is_off_by_settings: Whether the settings of this process forbid deletion.
+        policy: Mark of the retention policy that this process works by; empty for none.
     """
 
     storage: Storage
     is_off_by_settings: bool = False
+    policy: str = ""
 
     def why_off(self, known: Mapping[str, str] | None = None) -> str | None:
         """
@@ -48,11 +51,21 @@ class DeletionSwitch:
         if self.is_off_by_settings:
             return f"{SWITCH}=false in the settings"
         try:
-            given = (read_properties(self.storage) if known is None else known).get(SWITCH, "").strip()
+            properties = read_properties(self.storage) if known is None else known
         except TableNotFound:  # a metadata table that is being made; a table of rows is never opened without properties
             return None
+        given = properties.get(SWITCH, "").strip()
         # Any other text was meant to say something about deletion: in doubt, nothing is deleted.
-        return None if given.lower() in ("", "true") else f"{SWITCH}={given} in {PROPERTIES_FILE}"
+        if given.lower() not in ("", "true"):
+            return f"{SWITCH}={given} in {PROPERTIES_FILE}"
+        return None if properties.get(PROPERTY, "") == self.policy else self._why_policy_differs(properties)
+
+    def _why_policy_differs(self, properties: Mapping[str, str]) -> str:
+        try:
+            load_policy(self.storage, properties)
+        except CorruptMetadata as error:
+            return str(error)
+        return "its retention policy was changed after this process had read it; run it again"
 
     def permit(self, what: str, known: Mapping[str, str] | None = None) -> Permit:
         """
@@ -96,6 +109,6 @@ class Permit:
         why = self._switch.why_off(known)
         if why is not None:
             raise RefusedError(
-                f"{self._switch.storage.root}: {self.what} refused, no data is deleted from this table: {why}. If "
-                "that is meant to end: hudi-py deletion allow TABLE"
+                f"{self._switch.storage.root}: {self.what} refused, no data is deleted from this table: {why}. A "
+                "switch is removed by hudi-py deletion allow TABLE"
             )

@@ -144,19 +144,31 @@ def sizes_held(storage: Storage, manifest: Manifest) -> dict[str, dict[str, int]
 
 def purge(storage: Storage, permit: Permit, now_ms: int, kept: Collection[str] = ()) -> tuple[str, ...]:
     """
-    Delete the removals for good whose time in quarantine is over. Damaged manifests stay.
+    Delete the removals for good whose time in quarantine is over, see `removals_over`; return their names.
 
     Args:
         storage: Of the table.
         permit: To delete data.
+        now_ms, kept: As for `removals_over`.
+    """
+    permit.check()
+    over = removals_over(storage, now_ms, kept)
+    for name in over:
+        forget(storage, name)
+        log.info("quarantine.purged", removal=name)
+    return over
+
+
+def removals_over(storage: Storage, now_ms: int, kept: Collection[str] = ()) -> tuple[str, ...]:
+    """
+    Names of the removals whose time in quarantine is over, sorted. Those with damaged manifests stay.
+
+    Args:
+        storage: Of the table.
         now_ms: In epoch milliseconds.
         kept: Names of removals that stay whatever their time: those that are being undone.
-
-    Returns:
-        The names of the deleted ones.
     """
     over = []
-    permit.check()
     for name in removals(storage):
         if name in kept:
             continue
@@ -166,8 +178,6 @@ def purge(storage: Storage, permit: Permit, now_ms: int, kept: Collection[str] =
             log.warning("quarantine.unreadable", removal=name, why=str(error))
             continue
         if manifest is not None and manifest.until_ms <= now_ms:
-            forget(storage, name)
-            log.info("quarantine.purged", removal=name)
             over.append(name)
     return tuple(over)
 

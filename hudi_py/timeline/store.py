@@ -75,15 +75,16 @@ class TimelineStore:
 
     def afresh(self, config: TableConfig | None = None) -> TimelineStore:
         """Return the same store without what it has read; with other properties of the table if given."""
-        return TimelineStore(
+        fresh = TimelineStore(
             self.storage,
             config or self.config,
             self.clock,
             lock=self.lock,
             randomness=self._randomness,
             ignores_leases=self.leases.is_ignored,
-            forbids_deletion=self.deletion.is_off_by_settings,
         )
+        fresh.deletion = self.deletion
+        return fresh
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_contents": {}}  # each process reads for itself

@@ -43,6 +43,7 @@ def commands(table: str, time: str) -> list[list[str]]:
         ["tag", "list", table, "--json"],
         ["doctor", table],
         ["deletion", "show", table],
+        ["policy", "show", table],
         ["du", table, "--by-commit"],
         ["history", table],
         ["diff", table, time, "now"],

@@ -31,8 +31,15 @@ OTHERS = {
         *("services.archive.history", "services.archive.service", "services.archive.merge_logs", "timeline.store"),
     },
     "the metadata table": {"mdt.create", "mdt.create_index", "mdt.removal", "mdt.update"},
-    "locks, leases, fences, markers, heartbeats, a copy of the properties": {
-        *("txn.file_lock", "timeline.leases", "timeline.fence", "timeline.markers", "timeline.heartbeat"),
+    "locks, leases, fences, markers, heartbeats, policies, a copy of the properties": {
+        *(
+            "timeline.policy_file",
+            "txn.file_lock",
+            "timeline.leases",
+            "timeline.fence",
+            "timeline.markers",
+            "timeline.heartbeat",
+        ),
         *("timeline.properties_file", "writing.create_table"),
     },
 }

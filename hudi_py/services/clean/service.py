@@ -252,7 +252,7 @@ class CleanService:
         self.contents.store.leases.purge()
         deadline = self.planner.deadline()
         if self.config.quarantine:
-            self._empty_quarantine(permit)
+            self.empty_quarantine(permit)
         expired = tuple(each.requested_time for each in self._remove_expired(deadline))
         planned = self._schedule(deadline, permit)
         results = self.execute_pending(deadline, planned=planned)
@@ -262,11 +262,24 @@ class CleanService:
             results += self.execute_pending(deadline, planned=planned)
         return [attrs.evolve(each, expired_savepoints=expired) for each in results[:1]] + results[1:]
 
-    def _empty_quarantine(self, permit: Permit) -> None:
+    def empty_quarantine(self, permit: Permit | None = None) -> tuple[str, ...]:
+        """
+        Delete for good what is in quarantine for longer than the time in which it can be put back.
+
+        Args:
+            permit: From `permit`, if it was asked before.
+
+        Returns:
+            Names of the removals that were deleted.
+
+        Raises:
+            RefusedError: Deletion is forbidden in this table; nothing was deleted.
+        """
+        permit = permit or self.permit()
         store = self.contents.store
         with store.lock.held("quarantine"):  # an undo holds it, too, from its first look at the files to its end
             undone = pending_undos(self.contents, store.load())
-            purge(store.storage, permit, int(store.clock.now().timestamp() * 1000), undone)
+            return purge(store.storage, permit, int(store.clock.now().timestamp() * 1000), undone)
 
     def _remember_leftovers(self, seen: Situation, plan: CleanPlan) -> None:
         """Forget files left by earlier cleans that are deleted by now, or that the plan deletes."""

@@ -22,8 +22,13 @@ class Chore(enum.Enum):
     """The steps, in the order in which they are taken; values are the words in the report."""
 
     TAGS = "expired tags"
+    DUE_TAGS = "tags that are due"
+    PARTITIONS = "expired partitions"
     CLEAN = "dead leases, failed writes, clean"
+    COMPACTION = "compaction"
+    CLUSTERING = "clustering"
     ARCHIVAL = "archival, metadata table"
+    QUARANTINE = "quarantine"
     ORPHANS = "orphans"
 
     # By identity, which is what members are compared by; the hash of the enum module is computed in Python each time.

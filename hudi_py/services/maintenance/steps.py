@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
+from hudi_py.config import keys
+from hudi_py.config.settings import Settings
 from hudi_py.services.maintenance.service import Chore, ChoreResult, Work
 
 
@@ -21,6 +24,21 @@ class Maintained(Protocol):
     def orphans(self) -> Callable[..., Any]: ...
     @property
     def deletion_forbidden(self) -> str | None: ...
+
+    settings: Settings
+
+    @property
+    def is_merge_on_read(self) -> bool: ...
+    @property
+    def create_due_tags(self) -> Callable[..., Any]: ...
+    @property
+    def expire_partitions(self) -> Callable[..., Any]: ...
+    @property
+    def compact(self) -> Callable[..., Any]: ...
+    @property
+    def services(self) -> Any: ...
+    @property
+    def empty_quarantine(self) -> Callable[..., Any]: ...
     @property
     def remove_expired_savepoints(self) -> Callable[..., Any]: ...
 
@@ -61,6 +79,29 @@ def works(table: Maintained, max_deletes: int | None) -> list[Work]:
             return ChoreResult("nothing to delete", is_due=False)
         return ChoreResult(", ".join(f"clean {result.instant}" for result in results), files)
 
+    def create_tags() -> ChoreResult:
+        files = {tag.requested_time: "the last commit of a period" for tag in table.create_due_tags()}
+        return ChoreResult("tags by the schedule" if files else "none is due", files, is_due=bool(files))
+
+    def expire(*, dry_run: bool) -> ChoreResult:
+        report = table.expire_partitions(dry_run=dry_run)
+        files = {verdict.path: verdict.reason for verdict in report.plan.verdicts if verdict.expires}
+        return ChoreResult(report.plan.rule, files, is_due=bool(files))
+
+    def rewrite(rewriting: Callable[..., Any]) -> Callable[[], ChoreResult]:
+        def act() -> ChoreResult:
+            files = {done.instant: "carried out" for done in rewriting()}
+            return ChoreResult("carried out" if files else "nothing to do", files, is_due=bool(files))
+
+        return act
+
+    def quarantine(*, dry_run: bool) -> ChoreResult:
+        left_out = forbidden()
+        if left_out is not None:
+            return left_out
+        files = dict.fromkeys(table.empty_quarantine(dry_run=dry_run), "the time to put it back is over")
+        return ChoreResult("removals" if files else "nothing is over", files, is_due=bool(files))
+
     def remove_tags() -> ChoreResult:
         gone = table.remove_expired_savepoints()
         files = {each.requested_time: "its time to live was over" for each in gone}
@@ -82,9 +123,22 @@ def works(table: Maintained, max_deletes: int | None) -> list[Work]:
 
     # A plan for them would be out of date at once: what expires and what may be archived depends on the steps before.
     undecided = ChoreResult("decided when it runs", is_due=False)
+    settings = table.settings
+    found = [Work(Chore.TAGS, lambda: undecided, remove_tags)]
+    if any(settings[key] for key in (keys.TAGS_HOURLY, keys.TAGS_DAILY, keys.TAGS_WEEKLY, keys.TAGS_MONTHLY)):
+        # Before the clean, which may delete files of the commits to tag.
+        found.append(Work(Chore.DUE_TAGS, lambda: undecided, create_tags))
+    if settings[keys.PARTITION_TTL_DAYS] > 0:
+        found.append(Work(Chore.PARTITIONS, partial(expire, dry_run=True), partial(expire, dry_run=False)))
+    found.append(Work(Chore.CLEAN, plan_clean, clean))
+    if settings[keys.COMPACT_INLINE] and table.is_merge_on_read:
+        found.append(Work(Chore.COMPACTION, lambda: undecided, rewrite(table.compact)))
+    if settings[keys.CLUSTERING_INLINE]:
+        every = settings[keys.CLUSTERING_INLINE_COMMITS]  # as after a commit; `Table.cluster` plans at any time
+        found.append(Work(Chore.CLUSTERING, lambda: undecided, rewrite(lambda: table.services.clustering().run(every))))
     return [
-        Work(Chore.TAGS, lambda: undecided, remove_tags),
-        Work(Chore.CLEAN, plan_clean, clean),
+        *found,
         Work(Chore.ARCHIVAL, lambda: undecided, archive),
+        Work(Chore.QUARANTINE, partial(quarantine, dry_run=True), partial(quarantine, dry_run=False)),
         Work(Chore.ORPHANS, orphans),
     ]
