@@ -9,7 +9,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
@@ -122,6 +122,7 @@ BLOCKS = st.lists(st.tuples(ROWS.filter(bool), KINDS), max_size=4)
 @pytest.mark.parametrize("rules", [EVENT, COMMIT], ids=["event", "commit"])
 @examples(15)
 @given(BASES, BLOCKS, st.integers(0, 4))
+@example([row("a", 3)], [([row("a", 1)], BlockType.AVRO_DATA)], 0)  # a stored row that the logs lose against
 def test_rows_are_those_of_the_model(rules, base, blocks, bound):
     """Base file or none, any blocks in any files; conditions choose among merged rows, whatever statistics say."""
     storage = MemoryStorage("/t")
