@@ -34,6 +34,7 @@ from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.local.rows import ArrowRows
 from hudi_py.mdt.lookup import RECORD_INDEX
+from hudi_py.model.change_logging import logging_mode
 from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.bucket_index import BucketIndex
 from hudi_py.rows.keys import KeyGenerator
@@ -382,6 +383,7 @@ class WriteService:
             combine=self._settings[keys.COMBINE_BEFORE_INSERT],
             buckets=buckets,
             logs=self._log_writing(needed, operation, rules) if is_mor else None,
+            change_logs=logging_mode(table.config.properties, self._storage.root),
         )
 
     def _log_writing(self, needed: NeededFiles, operation: str, rules: MergeRules) -> LogWriting:

@@ -68,7 +68,6 @@ HARMLESS: Final[Mapping[str, str]] = {
     "files of that format are not written": """
         hoodie.orc.* hoodie.hfile.* hoodie.lance.* _hoodie.hfile.use.native.reader""",
     "tables are not bootstrapped: hoodie.bootstrap.base.path is refused": "hoodie.bootstrap.*",
-    "it only matters with hoodie.table.cdc.enabled, which is refused": "hoodie.table.cdc.supplemental.logging.mode",
     "it names a class of Apache Hudi's own writer, and hudi_py has its own": """
         hoodie.writestatus.class hoodie.write.merge.handle.class hoodie.write.concat.handle.class
         hoodie.write.merge.handle.fallback""",

@@ -238,6 +238,12 @@ TABLE_TYPE: Final = Key(
     "COPY_ON_WRITE",
     ("hoodie.datasource.write.table.type", "hoodie.datasource.write.storage.type"),
 )
+CDC_ENABLED: Final = Key("hoodie.table.cdc.enabled", flag, False)
+CDC_LOGGING_MODE: Final = Key(
+    "hoodie.table.cdc.supplemental.logging.mode",
+    one_of("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"),
+    "DATA_BEFORE_AFTER",
+)
 WRITE_TABLE_VERSION: Final = Key("hoodie.write.table.version", whole(0), 9, ("hoodie.table.version",))
 RECORD_KEY_FIELDS: Final[Key[tuple[str, ...]]] = Key(
     "hoodie.datasource.write.recordkey.field", names, _NONE, ("hoodie.table.recordkey.fields",)

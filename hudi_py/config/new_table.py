@@ -58,7 +58,7 @@ def new_table_properties(settings: Settings) -> dict[str, str]:
         "hoodie.table.base.file.format": "PARQUET",
         "hoodie.table.recordkey.fields": _comma(settings[keys.RECORD_KEY_FIELDS]),
         "hoodie.populate.meta.fields": "true",
-        "hoodie.table.cdc.enabled": "false",
+        "hoodie.table.cdc.enabled": _text(settings[keys.CDC_ENABLED]),
         "hoodie.table.timeline.timezone": settings[keys.TIMELINE_TIMEZONE],
         "hoodie.datasource.write.hive_style_partitioning": _text(settings[keys.HIVE_STYLE]),
         "hoodie.datasource.write.partitionpath.urlencode": _text(settings[keys.URL_ENCODE]),
@@ -68,6 +68,8 @@ def new_table_properties(settings: Settings) -> dict[str, str]:
     }
     if settings[keys.PARTITION_FIELDS]:
         common["hoodie.table.partition.fields"] = _comma(_partition_fields(settings, FORMATS[version]))
+    if settings[keys.CDC_ENABLED]:
+        common[keys.CDC_LOGGING_MODE.name] = settings[keys.CDC_LOGGING_MODE]
     common |= {key.name: settings[key] for key in keys.TIME_KEYS if key in settings}
     table_format = FORMATS[version]
     specific = _by_mode(settings, table_format) if table_format.has_merge_mode else _by_payload(settings)

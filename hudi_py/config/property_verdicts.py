@@ -41,7 +41,8 @@ _SERVED: Final = """
     hoodie.archivelog.folder hoodie.table.metadata.partitions hoodie.table.metadata.partitions.inflight
     hoodie.table.keygenerator.class hoodie.table.keygenerator.type hoodie.compaction.payload.class
     hoodie.record.merge.mode hoodie.table.create.schema hoodie.bucket.index.num.buckets hoodie.bucket.index.hash.field
-    hoodie_py.gc.enabled hoodie_py.retention.policy
+    hoodie_py.gc.enabled hoodie_py.retention.policy hoodie.table.cdc.enabled
+    hoodie.table.cdc.supplemental.logging.mode
 """
 SERVED: Final = frozenset(_SERVED.split())
 """Properties that hudi_py reads; the code that reads one accepts or refuses its value."""
@@ -52,7 +53,6 @@ HARMLESS_PROPERTIES: Final[Mapping[str, str]] = {
     "hoodie.table.log.file.format": "there is one format",
     "hoodie.table.rt.file.format": "there is one format",
     "hoodie.partition.metafile.use.base.format": "readers look for partition metafiles of both forms",
-    "hoodie.table.cdc.supplemental.logging.mode": "it only matters with hoodie.table.cdc.enabled",
     "hoodie.bootstrap.index.class": "it only matters with hoodie.bootstrap.base.path",
     "hoodie.bootstrap.index.type": "it only matters with hoodie.bootstrap.base.path",
     "hoodie.bootstrap.index.enable": "it only matters with hoodie.bootstrap.base.path",
@@ -75,10 +75,6 @@ REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
     Refused(
         "hoodie.table.multiple.base.file.formats.enable", _FALSE, _FILES,
         f"base files of other formats may lie beside those in Parquet; {_BY_HUDI}",
-    ),
-    Refused(
-        "hoodie.table.cdc.enabled", _FALSE, _FILES,
-        f"its change queries need change files, which hudi_py does not write; {_BY_HUDI}",
     ),
     Refused(
         "hoodie.populate.meta.fields", ("true",), _FILES, f"its rows lack the meta columns that find them; {_BY_HUDI}",

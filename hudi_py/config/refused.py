@@ -189,7 +189,6 @@ REFUSED: Final[tuple[Refused, ...]] = (
     Refused("hoodie.table.multiple.base.file.formats.enable", _FALSE, _W, "base files are written in Parquet"),
     Refused("hoodie.table.format", ("native",), Use.ALL, "only the native format of tables is supported"),
     Refused("hoodie.table.log.file.format", ("HOODIE_LOG",), _W, "log files have only one format"),
-    Refused("hoodie.table.cdc.enabled", _FALSE, _W, "change files are not written, so change queries would fail"),
     Refused("hoodie.partition.metafile.use.base.format", _FALSE, _W, "partition metafiles are written as text"),
     Refused("hoodie.parquet.outputtimestamptype", ("TIMESTAMP_MICROS",), _W, "timestamps are stored as microseconds"),
     Refused("hoodie.parquet.writelegacyformat.enabled", _FALSE, _W, "decimals and lists have the current form"),

@@ -1,14 +1,15 @@
 """
 Blocks of change logs (``.cdc`` files beside base files): keys that a commit changed, with the rows before and after.
 
-What a record contains depends on the table's logging mode: operation and key; operation, key and the row before; or
-operation, time and both rows. The schema in the block's header shows which.
+What a record contains depends on the logging mode of the table, see `hudi_py.model.change_logging`; the schema in the
+header of a block shows which mode its writer had.
 
 Source: Hudi ``HoodieCDCUtils``, ``HoodieCDCLogger``, ``HoodieCDCDataBlock``.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -17,11 +18,18 @@ import pyarrow as pa
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.avro_rows import encode_data_block
 from hudi_py.formats.data_block import decode_data_block
-from hudi_py.formats.log_block import BlockType, HeaderKey, iterate_log_blocks
+from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block, iterate_log_blocks
+from hudi_py.model.change_logging import LoggingMode
 
 OPERATIONS: Final[Any] = pa.array(["i", "u", "d"])
 _COLUMNS: Final = frozenset({"op", "record_key", "before", "after"})
+_KEY_SCHEMA: Final = {
+    "type": "record",
+    "name": "Record",
+    "fields": [{"name": "op", "type": ["string", "null"]}, {"name": "record_key", "type": ["string", "null"]}],
+}
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -40,6 +48,41 @@ class ChangeBlock:
     keys: Array | None
     before: Array | None
     after: Array | None
+
+
+def change_schema_text(mode: LoggingMode, record_schema: str) -> str:
+    """
+    Return the Avro schema of the records of a change log.
+
+    Args:
+        mode: What the log holds.
+        record_schema: Avro JSON of the table's rows, without meta columns.
+    """
+    if mode is LoggingMode.KEYS:
+        return json.dumps(_KEY_SCHEMA, separators=(",", ":"))
+    row = json.loads(record_schema)
+    # Avro defines a named type once, so the second row refers to the first by its name.
+    types: dict[str, Any] = {"op": "string", "ts_ms": "string", "record_key": "string", "before": row}
+    types["after"] = f"{row['namespace']}.{row['name']}" if "namespace" in row else row["name"]
+    fields = [{"name": name, "type": ["null", types[name]], "doc": "", "default": None} for name in mode.columns]
+    schema = {"type": "record", "name": "CDC", **{key: row[key] for key in ("namespace",) if key in row}}
+    return json.dumps({**schema, "fields": fields}, separators=(",", ":"))
+
+
+def encode_change_block(changes: pa.RecordBatch, schema_text: str, instant_time: str) -> bytes:
+    """
+    Encode a block of a change log.
+
+    Args:
+        changes: n changes with the columns of the logging mode, rows as structs; n may be 0.
+        schema_text: See `change_schema_text`.
+        instant_time: Requested time of the commit.
+
+    Raises:
+        WriteError: A value is null where the schema does not allow null.
+    """
+    header = {int(HeaderKey.INSTANT_TIME): instant_time, int(HeaderKey.SCHEMA): schema_text}
+    return encode_log_block(LogBlock(BlockType.CDC_DATA, header, encode_data_block(changes, schema_text)))
 
 
 def decode_change_log(data: bytes, source: str) -> Iterator[ChangeBlock]:

@@ -55,8 +55,9 @@ class LogSlice:
         partition_path: Relative path of the partition.
         file_id: The group's file id.
         base_instant_time: The slice's base time: that of its base file, or of the pending compaction that opened it.
-        base_file: Name of its base file; ``""`` if it has none.
-        logs: Its log files, oldest first, those of failed writes included.
+        base_file: Name of its base file, in layout 2 of that of an older slice before a pending compaction; ``""`` if
+            there is none.
+        logs: Its log files, oldest first; in layout 1 those of failed writes included.
     """
 
     partition_path: str
@@ -76,12 +77,15 @@ class LogTarget:
         write_token: See `FileTarget`.
         instant_time: Requested time of the delta commit.
         tells_slice: Whether names of log files name the slice that they belong to (layout 1).
+        records_slice: Whether the stat names the slice; with change data capture in layout 2, too: its readers compare
+            the log file with the files that the stat names.
     """
 
     file_slice: LogSlice
     write_token: str
     instant_time: str
     tells_slice: bool
+    records_slice: bool = attrs.field(default=attrs.Factory(lambda self: self.tells_slice, takes_self=True))
 
     @property
     def version(self) -> int:
@@ -173,15 +177,15 @@ def written_log(
     file_slice, name = target.file_slice, target.name
     deleted = 0 if changes.deletes is None else int(compute.sum(changes.deletes).as_py() or 0)
     written = len(changes.keys) - deleted
-    earlier = tuple(log.name for log in file_slice.logs) if target.tells_slice else ()
+    earlier = tuple(log.name for log in file_slice.logs) if target.records_slice else ()
     # Of a file without rows, too, the columns have to be told.
     nothing = _with_meta(changes.rows.slice(0, 0), changes.keys.slice(0, 0), target, first_row_index)
     stat = WriteStat(
         file_id=file_slice.file_id,
         path=target.path,
         partition_path=file_slice.partition_path,
-        prev_commit=file_slice.base_instant_time if target.tells_slice else target.instant_time,
-        base_file=file_slice.base_file if target.tells_slice else "",
+        prev_commit=file_slice.base_instant_time if target.records_slice else target.instant_time,
+        base_file=file_slice.base_file if target.records_slice else "",
         log_version=target.version,
         log_offset=0,
         log_files=(*earlier, name),

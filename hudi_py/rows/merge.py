@@ -25,6 +25,7 @@ from hudi_py.formats.record_schema import meta_fields
 from hudi_py.formats.stored_values import conform_stored
 from hudi_py.model.files import BaseFile
 from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
+from hudi_py.rows.change_log_file import ChangeLogEncoder
 from hudi_py.rows.lookup import open_base_file
 from hudi_py.rows.precedence import MergeRules, combine_before_write, incoming_wins, refuse_null_ordering
 from hudi_py.rows.written import FileTarget, KeyChanges, WrittenFile, written_file
@@ -102,6 +103,7 @@ def merge_base_file(
     options: BaseFileOptions,
     first_row_index: int = 0,
     append_only: bool = False,
+    change_log: ChangeLogEncoder | None = None,
     monotonic: Seconds = MONOTONIC,
 ) -> WrittenFile:
     """
@@ -118,6 +120,7 @@ def merge_base_file(
         options: Layout of the new file.
         first_row_index: See `BaseFileWriter`.
         append_only: Add all rows at the end without looking for their keys, as an insert does (its duplicates stay).
+        change_log: Takes each single change; None if the table has no change data capture.
         monotonic: Clock in seconds.
 
     Returns:
@@ -132,7 +135,7 @@ def merge_base_file(
     file = open_base_file(source)
     writer = BaseFileWriter(sink, target, schema, avro_schema, options, first_row_index)
     try:
-        merge = _Merge(changes, rules, writer)
+        merge = _Merge(changes, rules, writer, change_log)
         for group in range(file.num_row_groups):
             count = file.metadata.row_group(group).num_rows
             nowhere = np.full(count if append_only else 0, -1, dtype=np.int64)
@@ -164,12 +167,15 @@ def merge_base_file(
 class _Merge:
     """State of one merge: the changes that have met a stored row, and the counts."""
 
-    def __init__(self, changes: RowChanges, rules: MergeRules, writer: BaseFileWriter) -> None:
+    def __init__(
+        self, changes: RowChanges, rules: MergeRules, writer: BaseFileWriter, change_log: ChangeLogEncoder | None
+    ) -> None:
         self.updated = 0
         self.deleted = 0
         self._changes = changes
         self._fields = rules.stored_fields
         self._writer = writer
+        self._change_log = change_log
         self._met = np.zeros(len(changes.keys), dtype=np.bool_)
         self._dropped = np.zeros(len(changes.keys), dtype=np.bool_)
         if changes.deletes is None:
@@ -193,6 +199,7 @@ class _Merge:
         if replaced.any():
             # Only rows that meet a change are compared; the assignment through the mask leaves the others as they are.
             replaced[replaced] = self._wins(stored, replaced, places)
+            self._log_changes(stored, replaced, places)
             dropped = replaced & self._is_delete[places]
             if dropped.any():
                 kept = ~dropped
@@ -221,8 +228,10 @@ class _Merge:
     def insert_rest(self) -> int:
         """Write the changes that met no stored row; deletes among them are dropped."""
         rest = self._rest()
-        keys = self._changes.keys.take(rest)
-        self._writer.write_new(self._changes.rows.take(rest), keys)
+        keys, rows = self._changes.keys.take(rest), self._changes.rows.take(rest)
+        self._writer.write_new(rows, keys)
+        if self._change_log is not None:
+            self._change_log.add("i", keys, None, rows)
         return len(keys)
 
     def key_changes(self) -> KeyChanges:
@@ -230,6 +239,17 @@ class _Merge:
         keys = self._changes.keys
         # Updated keys stay where they are, so the record index need not hear of them.
         return KeyChanges(keys.take(self._rest()), keys.take(_numbers(np.flatnonzero(self._dropped))))
+
+    def _log_changes(self, stored: pa.RecordBatch, won: npt.NDArray[np.bool_], places: npt.NDArray[np.int64]) -> None:
+        """Pass on the stored rows against which a change *won*, and what becomes of them."""
+        if self._change_log is None:
+            return
+        rows = self._changes.rows
+        before = pa.RecordBatch.from_arrays(list(stored.columns)[len(META_COLUMNS) :], schema=rows.schema)
+        for operation, chosen in (("u", won & ~self._is_delete[places]), ("d", won & self._is_delete[places])):
+            old, new = _numbers(np.flatnonzero(chosen)), _numbers(places[chosen])
+            after = rows.take(new) if operation == "u" else None
+            self._change_log.add(operation, self._changes.keys.take(new), before.take(old), after)
 
     def _rest(self) -> Array:
         return _numbers(np.flatnonzero(~self._met & ~self._is_delete))

@@ -16,7 +16,7 @@ import attrs
 import pyarrow as pa
 
 from hudi_py.config.table import TableType
-from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, WriteError
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.change_block import ChangeBlock, decode_change_log
 from hudi_py.formats.conform import conform_array
@@ -24,12 +24,13 @@ from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.stored_values import as_hudi_reads
 from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.listing import Listing
+from hudi_py.model.change_logging import LoggingMode, logging_mode
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
 from hudi_py.rows.path_columns import PathColumns, path_columns_of
 from hudi_py.rows.predicate import OneOf
 from hudi_py.rows.read import chosen_columns, read_batches
 from hudi_py.snapshot.batches import Batches, Pieces
-from hudi_py.snapshot.change_plan import Mode, Source, Step, is_change, logging_mode, plan_commit
+from hudi_py.snapshot.change_plan import Source, Step, is_change, plan_commit
 from hudi_py.snapshot.merged_changes import Merges
 from hudi_py.snapshot.range_contents import RangeContents
 from hudi_py.snapshot.range_facts import WRITES
@@ -277,6 +278,11 @@ def open_change_log(
     """
     store = contents.store
     mode = logging_mode(store.config.properties, store.storage.root)
+    if mode is None:
+        raise UnsupportedTable(
+            f"{store.storage.root} has no change data capture (hoodie.table.cdc.enabled), so single changes are not "
+            "recorded; read what changed without the change log"
+        )
     contained = RangeContents(contents, timeline, window)
     contained.refuse_pending_writes()
     _refuse_archived(contents, window, contained)
@@ -290,7 +296,7 @@ def open_change_log(
 
 
 def _plan(
-    contents: Contents, listing: Listing, window: Window, contained: RangeContents, mode: Mode, schema: pa.Schema
+    contents: Contents, listing: Listing, window: Window, contained: RangeContents, mode: LoggingMode, schema: pa.Schema
 ) -> tuple[Step, ...]:
     store = contents.store
     has_logs = store.config.table_type is TableType.MERGE_ON_READ

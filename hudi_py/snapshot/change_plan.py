@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 
-from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.errors import CorruptMetadata
 from hudi_py.fsview.build import GroupKey
+from hudi_py.model.change_logging import LoggingMode
 from hudi_py.model.files import BaseFile, parse_base_file
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.snapshot.merged_changes import Merge, Merges
@@ -64,35 +65,6 @@ class Step:
         return sum(file.size_bytes or 0 for file in (self.before, self.after) if file is not None)
 
 
-class Mode(enum.Enum):
-    """What the change logs of a table hold; words as in ``hoodie.table.cdc.supplemental.logging.mode``."""
-
-    KEYS = "op_key_only"
-    BEFORE = "data_before"
-    BOTH = "data_before_after"
-
-
-def logging_mode(properties: Mapping[str, str], source: str) -> Mode:
-    """
-    The mode of a table's change data capture.
-
-    Raises:
-        UnsupportedTable: It has no change data capture, or its mode is not known.
-    """
-    if properties.get("hoodie.table.cdc.enabled", "false").strip().lower() != "true":
-        raise UnsupportedTable(
-            f"{source} has no change data capture (hoodie.table.cdc.enabled), so single changes are not recorded; read "
-            "what changed without the change log"
-        )
-    word = properties.get("hoodie.table.cdc.supplemental.logging.mode", Mode.BOTH.value).strip().lower()
-    found = next((each for each in Mode if word.removeprefix("cdc_") == each.value), None)
-    if found is None:
-        raise UnsupportedTable(
-            f"{source}: hoodie.table.cdc.supplemental.logging.mode={word} is not known; read it with Apache Hudi"
-        )
-    return found
-
-
 def is_change(metadata: CommitMetadata) -> bool:
     """Whether a commit changed rows; a clustering and a compaction only move them."""
     return metadata.operation_type not in _NOT_CHANGES and not metadata.compacted
@@ -103,7 +75,7 @@ def plan_commit(
     metadata: CommitMetadata,
     groups: Mapping[GroupKey, Sequence[BaseFile]],
     names: Mapping[str, frozenset[str]],
-    mode: Mode,
+    mode: LoggingMode,
     source: str,
     merges: Callable[[], Merges],
     *,
@@ -148,7 +120,7 @@ def _planned(
     stat: WriteStat,
     groups: Mapping[GroupKey, Sequence[BaseFile]],
     names: Mapping[str, frozenset[str]],
-    mode: Mode,
+    mode: LoggingMode,
     source: str,
     merges: Callable[[], Merges],
 ) -> Step:
@@ -163,9 +135,9 @@ def _planned(
         logs = tuple(sorted(path.rpartition("/")[2] for path in stat.cdc_stats))
         missing = tuple(log for log in logs if log not in there)
         # A change log without rows names keys; the rows are then looked up in the base files on either side.
-        if mode is Mode.KEYS and before is None and stat.num_update_writes + stat.num_deletes:
+        if mode is LoggingMode.KEYS and before is None and stat.num_update_writes + stat.num_deletes:
             missing += (f"{file_id} of {stat.prev_commit}",)
-        if mode is not Mode.BOTH and after is None and stat.num_update_writes + stat.num_inserts:
+        if mode is not LoggingMode.BOTH and after is None and stat.num_update_writes + stat.num_inserts:
             missing += (name,)
         return Step(
             time=time, source=Source.LOGS, partition_path=partition, logs=logs, before=before, after=after,

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+import attrs
 import pyarrow as pa
 
 from hudi_py.errors import AlreadyExists, ConflictError
@@ -19,6 +20,7 @@ from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
 from hudi_py.rows.base_file import write_new_files
+from hudi_py.rows.change_log_file import ChangeLogEncoder, change_log_path
 from hudi_py.rows.log_file import LogSlice, LogTarget, encode_log_file, written_log
 from hudi_py.rows.merge import RowChanges, merge_base_file
 from hudi_py.rows.written import FileTarget, WrittenFile
@@ -46,6 +48,9 @@ class TaskFiles:
         """Write the next slice of a file group: its rows with the changes applied."""
         job = self._job
         target = self._target(partition_path, previous.file_id)
+        change_log = None
+        if job.change_logs is not None:
+            change_log = ChangeLogEncoder(job.change_logs, changes.rows.schema, job.avro_schema, job.instant_time)
         self._announce(partition_path, target.name, MarkerType.MERGE)
         with (
             job.storage.open_read(join_path(partition_path, previous.name)) as source,
@@ -62,9 +67,16 @@ class TaskFiles:
                 options=job.options,
                 first_row_index=self._task.rows_written,
                 append_only=not job.looks_up,
+                change_log=change_log,
             )
         self._task.rows_written += result.stat.num_writes
-        return result
+        return result if change_log is None else self._with_change_log(result, target, change_log.finish())
+
+    def _with_change_log(self, result: WrittenFile, target: FileTarget, content: bytes) -> WrittenFile:
+        path = change_log_path(target)
+        self._announce(target.partition_path, path.rpartition("/")[2], self._log_marker)
+        self._job.storage.create_new(path, content)
+        return attrs.evolve(result, stat=attrs.evolve(result.stat, cdc_stats={path: len(content)}))
 
     def append(self, file_slice: LogSlice, changes: RowChanges) -> WrittenFile:
         """
@@ -76,16 +88,16 @@ class TaskFiles:
         job = self._job
         assert job.logs is not None
         started = MONOTONIC()
+        tells_slice = job.context.log_naming.tells_slice
         target = LogTarget(
             file_slice=file_slice,
             write_token=self._task.write_token,
             instant_time=job.instant_time,
-            tells_slice=job.context.log_naming.tells_slice,
+            tells_slice=tells_slice,
+            records_slice=tells_slice or job.change_logs is not None,
         )
         content = encode_log_file(changes, target, job.avro_schema, job.logs.options, self._task.rows_written)
-        # As each release of Hudi writes them; a rollback treats the two differently (rules/timeline 6.2; B-21).
-        kind = MarkerType.APPEND if target.tells_slice else MarkerType.CREATE
-        self._announce(file_slice.partition_path, target.name, kind)
+        self._announce(file_slice.partition_path, target.name, self._log_marker)
         try:
             job.storage.create_new(target.path, content)
         except AlreadyExists:
@@ -154,6 +166,12 @@ class TaskFiles:
             raise ConflictError(
                 f"the write {self._job.instant_time} was closed while a task was still writing; its files were removed"
             )
+
+    @property
+    def _log_marker(self) -> MarkerType:
+        # As each release of Hudi writes them. A rollback treats the two differently (rules/timeline 6.2; B-21): that of
+        # 0.15.0 fails on a log file with the other one.
+        return MarkerType.APPEND if self._job.context.log_naming.tells_slice else MarkerType.CREATE
 
     def _target(self, partition_path: str, file_id: str) -> FileTarget:
         return FileTarget(

@@ -8,6 +8,7 @@ import attrs
 import pyarrow as pa
 
 from hudi_py.fsview.build import ViewContext
+from hudi_py.model.change_logging import LoggingMode
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.bucket_index import BucketIndex
 from hudi_py.rows.keys import KeyGenerator
@@ -59,6 +60,7 @@ class WriteJob:
         buckets: Bucket index of the table, None where the files are searched for keys.
         anywhere: Global index; None where keys are looked up in their own partition.
         logs: How changes of existing rows are written in a merge-on-read table; None in a copy-on-write table.
+        change_logs: What is logged of the changes of a rewritten base file; None without change data capture.
         randomness: Source of ids for new file groups; on other machines, tasks use the source of that machine.
     """
 
@@ -78,6 +80,7 @@ class WriteJob:
     buckets: BucketIndex | None = None
     anywhere: GlobalIndex | None = None
     logs: LogWriting | None = None
+    change_logs: LoggingMode | None = None
     randomness: Randomness = MACHINE
 
     def new_uuid(self) -> str:

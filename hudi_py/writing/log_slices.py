@@ -111,19 +111,21 @@ def _group(
         log.name for file_slice in group.slices if file_slice.base_instant_time < start for log in file_slice.log_files
     }
     behind = sorted((log for log in logs if log.name not in below), key=lambda log: log.order)
-    if context.log_naming.tells_slice:
-        # Names of layout 1 have the time of their slice, so the name decides. In layout 2 the name has the time of the
-        # write, and every log file behind the base file may belong to the slice.
+    names_slice = context.log_naming.tells_slice
+    if names_slice:
+        # Names of layout 1 have the time of their slice, so the name decides; log files of failed writes have it, too.
         in_slice = tuple(log for log in behind if log.instant_time == time)
         behind = [log for log in behind if log.instant_time >= start]
     else:
-        in_slice = tuple(behind)
+        # With the files of older slices that are not merged yet: readers of changes look for the row before in what the
+        # stat names, and 1.0.2 and 1.1.1 fail where that is only the empty slice of a pending compaction.
+        in_slice = tuple(log for log in behind if context.is_completed(log.instant_time))
     return GroupLogs(
         file_slice=LogSlice(
             partition_path=group.partition_path,
             file_id=group.file_id,
             base_instant_time=time,
-            base_file=base.name if base is not None and base.instant_time == time else "",
+            base_file="" if base is None or (names_slice and base.instant_time != time) else base.name,
             logs=in_slice,
         ),
         behind=tuple(behind),

@@ -10,6 +10,7 @@ from hudi_py.config.new_table import merge_mode_asked_for
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError
+from hudi_py.model.change_logging import logging_mode
 from hudi_py.rows.precedence import MergeMode, merge_rules_of
 from hudi_py.runtime.log import log
 
@@ -30,6 +31,7 @@ def require_same_table(settings: Settings, table: TableConfig, source: str) -> N
         ConfigError: A setting contradicts the table's properties.
         UnsupportedTable: The settings or the table merge rows in a way that hudi_py does not support.
     """
+    mode = logging_mode(table.properties, source)
     defining: tuple[tuple[Key[Any], Any], ...] = (
         (keys.RECORD_KEY_FIELDS, table.record_key_fields),
         (keys.TABLE_NAME, table.name),
@@ -38,6 +40,8 @@ def require_same_table(settings: Settings, table: TableConfig, source: str) -> N
         (keys.HIVE_STYLE, table.hive_style),
         (keys.URL_ENCODE, table.url_encode),
         (keys.TIMELINE_TIMEZONE, table.timezone),
+        (keys.CDC_ENABLED, mode is not None),
+        *(((keys.CDC_LOGGING_MODE, mode.name_of_hudi),) if mode is not None else ()),
         *(((keys.ORDERING_FIELDS, table.ordering_fields),) if table.ordering_fields else ()),
     )
     fields = tuple(each.partition(":")[0] for each in settings[keys.PARTITION_FIELDS])  # kinds: see key_generator_of

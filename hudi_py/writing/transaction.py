@@ -141,7 +141,12 @@ class WriteTransaction:
             delete_unnamed(
                 store.storage,
                 read_markers(store.storage, self.instant_time) or frozenset(),
-                {stat.path for written in by_partition.values() for stat in written},
+                {
+                    path
+                    for written in by_partition.values()
+                    for stat in written
+                    for path in (stat.path, *(stat.cdc_stats or ()))
+                },
             )
             # The metadata table before the completed file: what it lacks would be missing for readers that list through
             # it.

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.model.files import parse_base_file
+from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.timeline.markers import read_markers
 from support.crash_points import EVERY, interruptions
 from support.writes import CHANGES, NEW, OLD, assert_tidy, create_table, open_table, rows_of, upsert
@@ -16,17 +16,38 @@ def assert_marked(storage, case):
     """Every data file of a write that is not completed has its marker: that is how the next write finds it (G-3)."""
     completed = {instant.requested_time for instant in open_table(storage).timeline.completed("commit")}
     for path in storage.files():
-        file = parse_base_file(path.rpartition("/")[2])
+        name = path.rpartition("/")[2]
+        file = parse_base_file(name) or parse_log_file(name)
         if file is not None and not path.startswith(".hoodie/") and file.instant_time not in completed:
             markers = read_markers(storage, file.instant_time) or frozenset()
             assert path in {marker.path for marker in markers}, case
 
 
+def rows_by_changes(storage):
+    """The rows that all single changes make, and every change log is told by a commit."""
+    table, rows = open_table(storage), {}
+    for change in table.change_log("0").to_arrow().to_pylist():
+        for row in filter(None, (change["before"], change["after"])):
+            rows[row["id"]] = change["after"]
+    stats = (stat for each in table.timeline.writes.completed() for stat in stats_of(table, each))
+    told = {path for stat in stats for path in stat.cdc_stats or ()}
+    assert {path for path in storage.files() if path.endswith(".cdc")} == told
+    return sorted(filter(None, rows.values()), key=lambda row: row["id"])
+
+
+def stats_of(table, instant):
+    return [stat for stats in table.contents.commit(instant).partition_to_write_stats.values() for stat in stats]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_write_interrupted_anywhere_is_invisible_or_whole(record_property, version):
-    """Requested, inflight, markers, data files, completion; the next write rolls back what was left (G-1 to G-3)."""
-    original = create_table(version)
+    """
+    Requested, inflight, markers, data files, completion; the next write rolls back what was left (G-1 to G-3).
+
+    With change logs: what a failed write logged is gone with it, and the rows follow from the changes.
+    """
+    original = create_table(version, **{"hoodie.table.cdc.enabled": True})
     upsert(original, OLD)
     assert rows_of(original) == OLD
     committed = {path: data for path, data in original.files().items() if path.endswith(".parquet")}
@@ -39,7 +60,7 @@ def test_write_interrupted_anywhere_is_invisible_or_whole(record_property, versi
         assert rows_of(case.storage) == (OLD if commits == 1 else NEW), case
         for number in (1, 2):
             upsert(case.storage, CHANGES)
-            assert rows_of(case.storage) == NEW, case
+            assert rows_of(case.storage) == rows_by_changes(case.storage) == NEW, case
             assert_tidy(case.storage, case)
             assert len(open_table(case.storage).timeline.completed("commit")) == commits + number, case
         assert committed.items() <= case.storage.files().items(), case

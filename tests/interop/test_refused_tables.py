@@ -1,39 +1,13 @@
-"""Tables of real Hudi that hudi_py must not write: it looks at them, cleans them, and says why it goes no further."""
+"""Tables of real Hudi whose bucket index hudi_py must know before it writes: refused without, written in turns with."""
 
 import pytest
 
 import hudi_py
-from support.interop_model import PARTITIONED, Model, numbers
+from support.interop_model import PARTITIONED, Model
 
 pytestmark = pytest.mark.oracle
 
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 4}
-CDC = {"hoodie.table.cdc.enabled": "true"}
-
-
-def files_of(path):
-    return {each: each.read_bytes() for each in sorted(path.rglob("*")) if each.is_file()}
-
-
-@pytest.mark.parametrize(("options", "why"), [(CDC, r"cdc\.enabled=true")], ids=str)
-def test_their_table_is_refused_for_writing_and_still_served(options, why, peer, ours, tmp_path):
-    """Rows of ours would be duplicates, or missing from change queries; nothing is written, and they go on."""
-    table, model = tmp_path / "t", Model(PARTITIONED)
-    settings = {"hoodie.metadata.enable": False, "hoodie.clean.automatic": False, **options}
-    for version in (1, 2, 3):
-        wanted = range(8) if version == 1 else numbers(version, len(model), 4)
-        more = PARTITIONED.create(peer.table_version) if version == 1 else {}
-        peer.write(table, model.upsert(PARTITIONED.batch(wanted, version)), "upsert", more | settings)
-    we = ours(table, {"hoodie.clean.automatic": False})
-    before = files_of(table)
-    with pytest.raises(hudi_py.UnsupportedTable, match=why):
-        we.write(PARTITIONED.batch(range(8), 4))
-    assert before == files_of(table)
-    assert model.rows() == we.read()
-    assert we.clean(commits_retained=1)
-    peer.write(table, model.upsert(PARTITIONED.batch(range(8), 5)), "upsert", settings)
-    assert model.rows() == peer.read(table)
-    assert model.rows() == we.read()
 
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])

@@ -78,13 +78,14 @@ def test_a_misspelled_setting_stops_the_client(tmp_path):
         hudi_py.read(None, fixtures.unpack("cow_partitioned-1.1.1", tmp_path), settings=typo)
 
 
-def test_a_table_with_change_data_capture_is_not_written(tmp_path):
+def test_a_table_with_change_logs_of_an_unknown_kind_is_not_written(tmp_path):
     """Its change queries would miss what we write."""
     there = fixtures.unpack("cow_partitioned-1.1.1", tmp_path)
     properties = there / ".hoodie" / "hoodie.properties"
-    properties.write_text(properties.read_text().replace("cdc.enabled=false", "cdc.enabled=true"))
+    enabled = "cdc.enabled=true\nhoodie.table.cdc.supplemental.logging.mode=ROWS"
+    properties.write_text(properties.read_text().replace("cdc.enabled=false", enabled))
     before = files_of(there)
-    with pytest.raises(hudi_py.UnsupportedTable, match=r"hoodie\.table\.cdc\.enabled=true"):
+    with pytest.raises(hudi_py.UnsupportedTable, match=r"logging\.mode=rows is not known"):
         hudi_py.WriteClient(None, there)
     assert before == files_of(there)
     assert hudi_py.open_table(there).clean(commits_retained=1) is not None

@@ -90,6 +90,7 @@ def _kind_with_rows(chance: random.Random) -> Kind:
         indexes=keeps,
         global_index=index,
         several=several,
+        changes=fixture is None and chance.random() < 0.25,
     )
 
 

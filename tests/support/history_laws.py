@@ -55,6 +55,7 @@ class Kind:
         statistics: Whether the metadata table keeps statistics; with *rows*.
         indexes: Whether the metadata table keeps a record index and Bloom filters; with *rows*.
         global_index: ``hoodie.index.type`` by which writes look keys up in all partitions; with *rows*, new tables.
+        changes: Whether a new table has change data capture; with *rows*.
         several: Whether several writers are allowed, which are told apart by `txn.conflict`; with *rows* and *lock*.
     """
 
@@ -69,6 +70,7 @@ class Kind:
     statistics: bool = False
     indexes: bool = False
     global_index: str = ""
+    changes: bool = False
     several: bool = False
 
 

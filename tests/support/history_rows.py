@@ -196,11 +196,33 @@ class RowsWorld(World):
     def check(self, *, times: Iterable[str] | None = None) -> None:
         """See `World`."""
         chance = random.Random(len(self.told))
+        if self.kind.changes:
+            self._check_changes(self.open())
         super().check(times=times if times is None else [each for each in times if chance.random() < 0.5])
         if chance.random() < 0.5:
             self._check_condition(self.open(), chance)
         else:
             self._check_range(self.open(), chance)
+
+    def _check_changes(self, table: Table) -> None:
+        """Single changes, one after the other, make the latest rows."""
+        if table.timeline.pending(Action.RESTORE):
+            return
+        try:
+            batches = list(table.change_log("0"))
+        except RefusedError:  # files of changes are cleaned, or commits are archived
+            self.counts["changes: refused"] += 1
+            return
+        found: dict[tuple[str, str], Row] = {}
+        for change in (change for batch in batches for change in batch.to_pylist()):
+            before, after = change["before"], change["after"]
+            key = ((before or after)["region"], (before or after)["id"])
+            if found.pop(key, None) != before:
+                raise Violation("changes: another row before", f"{change['op']} of {key} at {change['ts']}: {before}")
+            if after is not None:
+                found[key] = after
+        compare("changes", self.latest, found, "all changes, one after the other")
+        self.counts["changes: compared"] += 1
 
     def _check_latest(self, table: Table) -> None:
         try:

@@ -246,6 +246,8 @@ def _simpler(kind: Kind) -> Iterator[Kind]:
         yield attrs.evolve(kind, lazy=False)
     if kind.statistics:
         yield attrs.evolve(kind, statistics=False)
+    if kind.changes:
+        yield attrs.evolve(kind, changes=False)
     if kind.buckets:
         yield attrs.evolve(kind, buckets=False)
     if kind.fixture is not None and not kind.indexes:

@@ -108,6 +108,8 @@ class World:
             "hoodie.datasource.write.recordkey.field": "id",
             "hoodie.datasource.write.partitionpath.field": "region",
             "hoodie.table.ordering.fields": "ts",
+            "hoodie.table.cdc.enabled": kind.changes,
+            "hoodie.table.cdc.supplemental.logging.mode": ("OP_KEY_ONLY", "DATA_BEFORE_AFTER")[kind.version > 6],
         }
         templates = {
             region: dict.fromkeys(SCHEMA.names) | {"region": region, "ts": 0, "note": ""}

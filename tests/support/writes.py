@@ -84,10 +84,11 @@ def assert_tidy(storage, case):
     assert not instants_with_markers(storage), case
     contents = open_table(storage).contents
     stats = [
-        stat.path
+        path
         for instant in timeline.completed("commit", "deltacommit")
         for each in contents.commit(instant).partition_to_write_stats.values()
         for stat in each
+        for path in (stat.path, *(stat.cdc_stats or ()))
     ]
     assert sorted(stats) == sorted(path for path in storage.files() if is_data(path)), case
 

@@ -67,11 +67,12 @@ def test_properties_that_are_unknown_or_not_served_are_named(version, tmp_path):
     """Each by its name and value: what changes the table is refused for them, and a check says so beforehand."""
     path = fixtures.unpack(f"cow_cleaned-{version}", tmp_path)
     with (path / ".hoodie" / "hoodie.properties").open("a") as file:
-        file.write("hoodie.tabel.naem=x\nhoodie.table.cdc.enabled=true\nhoodie.table.cdc.supplemental.logging.mode=a\n")
+        file.write("hoodie.tabel.naem=x\nhoodie.table.partial.update.mode=KEEP_VALUES\n")
     found = {each.code: each for each in opened(path).check()}
     assert set(found) == {"property-unknown", "property-unserved"}
     assert "hoodie.tabel.naem=x" in found["property-unknown"].message
-    assert "hoodie.table.cdc.enabled=true, which is not supported for writing" in found["property-unserved"].message
+    unserved = "hoodie.table.partial.update.mode=KEEP_VALUES, which is not supported for writing"
+    assert unserved in found["property-unserved"].message
 
 
 @EVERY
