@@ -28,6 +28,7 @@ try:
 except ImportError:
     from bench_common import Meter, serve
 
+import pyarrow.parquet as pq
 from inputs import SETTINGS, small_batch
 
 import hudi_py
@@ -179,15 +180,20 @@ def read(path: str, columns: list[str] | None, after: str | None = None, where: 
 
 
 def small_commits(path: str, mdt: bool, commits: int = 20, rows: int = 100, retained: int = 5) -> dict[str, Any]:
-    """Upserts of few rows, each cleaning up behind itself."""
+    """Upserts of few rows, each cleaning up behind itself; of ``local`` without Spark."""
     shutil.rmtree(path, ignore_errors=True)
-    frames = [session().read.parquet(str(small_batch(SCRATCH, n, rows))) for n in range(commits)]
+    settings = {**SETTINGS, "hoodie.clean.commits.retained": retained, "hoodie.clean.automatic": True}
+    batches = [str(small_batch(SCRATCH, number, rows)) for number in range(commits)]
+    is_local = ARGUMENTS.variant == "local"
+    given: list[Any] = [pq.read_table(each) if is_local else session().read.parquet(each) for each in batches]
     each = []
     with Meter(pids()) as meter:
-        for frame in frames:
+        for batch in given:
             start = time.perf_counter()
-            settings = {"hoodie.clean.commits.retained": retained, "hoodie.clean.automatic": True}
-            client(path, mdt, **SETTINGS, **settings).upsert(frame)
+            if is_local:
+                hudi_py.write(path, batch, "upsert", settings={**settings, "hoodie.metadata.enable": mdt})
+            else:
+                client(path, mdt, **settings).upsert(batch)
             each.append(round(time.perf_counter() - start, 3))
     return meter.dict(each=each)
 
