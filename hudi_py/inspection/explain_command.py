@@ -31,7 +31,11 @@ def explain(
     options: CleanOptions,
     full: bool,
 ) -> None:
-    """Explain why a file is kept. Shows the rules that keep it, and when a clean may delete it."""
+    """
+    Explain why a file is kept: the rules that keep it, and when a clean may delete it.
+
+    Of a file that is gone: which clean deleted it, when, and by which policy; from the archived timeline, too.
+    """
     opened = common.open(table).read_only()
     if full:
         examine_everything(opened)
@@ -61,7 +65,8 @@ def _entry(file: FileExplanation) -> dict[str, Any]:
         "bytes": file.size_bytes,
         "file_id": file.file_id,
         "base_instant": file.base_instant_time,
-        "verdict": "removable" if file.removable else "kept",
+        "verdict": "deleted" if file.deleted_by is not None else "removable" if file.removable else "kept",
+        "deleted_by": None if file.deleted_by is None else file.deleted_by.requested_time,
         "rule": file.rule,
         "also": list(file.also),
         "written_by": None
@@ -87,6 +92,11 @@ def _print(explanation: Explanation) -> None:
     for file in explanation.files:
         say()
         say(f"{file.path}  {render.human_bytes(file.size_bytes)}, {file.kind}")
+        if file.deleted_by is not None:
+            say(f"  gone        {file.rule}")
+            for fact in file.also:
+                say(f"  also        {fact}")
+            continue
         say(f"  written by  {file.written_by or file.origin}" + (" (archived)" if file.origin == "archived" else ""))
         say(f"  {'removable' if file.removable else 'kept'}".ljust(14) + file.rule)
         for fact in file.also:

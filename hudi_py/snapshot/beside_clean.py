@@ -74,8 +74,9 @@ def lost_meanwhile(contents: Contents, file_slice: FileSlice, error: NotFound) -
         planned = contents.clean_plan(clean).files_to_delete.get(file_slice.partition_path, ())
         if any(file.name in names for file in planned):
             return NotFound(
-                f"{error}: {clean} deleted it while rows were read; open the table and read again, or have cleans keep "
-                "more than the longest read takes (hours_retained)"
+                f"{error}: {clean} deleted it while rows were read; open the table and read again, under a lease "
+                "that keeps its files (table.lease(ttl=...), hudi-py lease run), or have cleans keep more than the "
+                "longest read takes (hours_retained)"
             )
     return error
 

@@ -23,6 +23,7 @@ from hudi_py.services.clean.planning.situation import Situation
 from hudi_py.services.clean.planning.stored_plan import planned_names
 from hudi_py.services.clean.retention.policy import PartitionJudgement, Reason
 from hudi_py.services.clean.service import CleanService
+from hudi_py.services.explain.deleted import deletions_of
 from hudi_py.services.explain.explain import (
     Awaited,
     Need,
@@ -34,6 +35,11 @@ from hudi_py.services.explain.explain import (
 )
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived
+
+
+class _NothingFound(ConfigError):
+    """The table has nothing of this name."""
+
 
 ORPHAN = "its instant is neither on the timeline nor archived"
 
@@ -52,6 +58,7 @@ class FileExplanation:
         written_by: The instant that wrote it; None if there is none or it is unknown.
         origin: ``completed``, ``requested``, ``inflight``, ``archived``, ``orphan`` or ``unknown``.
         conditions: What must happen before it is deleted; empty if the next clean deletes it.
+        deleted_by: The clean that deleted it, of a file that is not there any more.
     """
 
     path: str
@@ -66,6 +73,7 @@ class FileExplanation:
     origin: str = "unknown"
     replaced_by: str | None = None
     conditions: tuple[Awaited, ...] = ()
+    deleted_by: Instant | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -100,7 +108,12 @@ def explain(service: CleanService, target: str) -> Explanation:
         CorruptMetadata: An instant that the answer needs does not decode.
     """
     explainer = Explainer(service)
-    files = [each for path, entries in explainer.find(target) for each in explainer.partition(path, entries)]
+    try:
+        files = [each for path, entries in explainer.find(target) for each in explainer.partition(path, entries)]
+    except _NothingFound:
+        files = list(explainer.deleted(target))
+        if not files:
+            raise
     seen = explainer.situation
     return Explanation(
         target=target,
@@ -135,8 +148,24 @@ class Explainer:
                 found = True
                 yield path, wanted
         if not found:
-            raise ConfigError(
-                f"{self._store.storage.root} has no file, file group or partition {name!r}; see hudi-py files"
+            raise _NothingFound(
+                f"{self._store.storage.root} has no file, file group or partition {name!r}, and no clean is known that "
+                "deleted it; see hudi-py files"
+            )
+
+    def deleted(self, target: str) -> Iterator[FileExplanation]:
+        """Explain files that a clean deleted."""
+        name, contents = self._relative(target), self._service.contents
+        for deletion in deletions_of(contents, self._service.table, lambda path, file: _is_named(file, path, name)):
+            parsed = parse_data_file(deletion.path.rpartition("/")[2])
+            back = f"in quarantine until {deletion.undo_until}; hudi-py undo TABLE {deletion.clean.requested_time}"
+            yield FileExplanation(
+                path=deletion.path,
+                kind="unknown file" if parsed is None else _kind(parsed),
+                file_id=None if parsed is None else parsed.file_id,
+                rule=str(deletion),
+                also=() if deletion.undo_until is None else (back,),
+                deleted_by=deletion.clean,
             )
 
     def _relative(self, target: str) -> str:

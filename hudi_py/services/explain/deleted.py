@@ -1,0 +1,116 @@
+"""
+Which clean deleted a file, as the timeline and its archive tell it.
+
+A completed clean names the files of each partition, and the policy by which it chose them. Archival keeps that, so the
+answer outlives the clean on the active timeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import CorruptMetadata
+from hudi_py.model.files import join_path
+from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant_time import iso_utc
+from hudi_py.timeline.archive import load_archived_contents
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.quarantine import load_manifest
+
+
+@attrs.frozen(kw_only=True)
+class Deletion:
+    """
+    A file that a clean deleted.
+
+    Args:
+        path: Relative to the table.
+        clean: The completed clean.
+        policy: Hudi's name of the policy by which it chose the file.
+        earliest: Requested time from which on it kept everything; empty if the policy has no such time.
+        undo_until: Until when the file can be put back, in ISO 8601; None if it cannot.
+    """
+
+    path: str
+    clean: Instant
+    policy: str
+    earliest: str = ""
+    undo_until: str | None = None
+
+    def __str__(self) -> str:
+        done = "" if self.clean.completion_time is None else f", completed at {self.clean.completion_time}"
+        kept = f", which kept what is needed from {self.earliest} on" if self.earliest else ""
+        return f"deleted by clean {self.clean.requested_time}{done}, by the policy {self.policy or 'unknown'}{kept}"
+
+
+def deletions_of(contents: Contents, table: TableConfig, is_wanted: Callable[[str, str], bool]) -> list[Deletion]:
+    """
+    The files that completed cleans deleted, as far as the timeline knows them; the newest clean first.
+
+    The archive is read only if the active timeline does not tell. A file that two cleans name is that of the newer one.
+
+    Args:
+        contents: The table's timeline.
+        table: Its properties.
+        is_wanted: Whether a file is asked for, by its partition path and name.
+
+    Raises:
+        CorruptMetadata: The archive is damaged.
+    """
+    active = reversed(contents.store.load().completed(Action.CLEAN))
+    found = _wanted(_of_active(contents, active), is_wanted)
+    if not found:
+        archived = load_archived_contents(contents.store.storage, table)
+        cleans = [each for each in archived if each.action is Action.CLEAN and each.is_completed]
+        cleans.sort(key=lambda each: each.requested_time, reverse=True)
+        found = _wanted((each for clean in cleans for each in _of_document(clean, archived[clean])), is_wanted)
+    return [attrs.evolve(each, undo_until=_undo_until(contents, each)) for each in found.values()]
+
+
+def _wanted(deletions: Iterable[Deletion], is_wanted: Callable[[str, str], bool]) -> dict[str, Deletion]:
+    found: dict[str, Deletion] = {}
+    for each in deletions:
+        folder, _, name = each.path.rpartition("/")
+        if is_wanted(folder, name):
+            found.setdefault(each.path, each)
+    return found
+
+
+def _of_active(contents: Contents, cleans: Iterable[Instant]) -> Iterator[Deletion]:
+    for clean in cleans:
+        try:
+            metadata = contents.clean(clean)
+        except CorruptMetadata:  # `check` reports it; another clean may tell
+            continue
+        for partition, done in metadata.partitions.items():
+            for name in dict.fromkeys((*done.delete_path_patterns, *done.success_delete_files)):
+                path = join_path(partition, name)
+                yield Deletion(path=path, clean=clean, policy=done.policy, earliest=metadata.earliest_commit_to_retain)
+
+
+def _of_document(clean: Instant, document: Any) -> Iterator[Deletion]:
+    """Of an archived clean, which is plain data under the names on disk, in layout 1 as one of several contents."""
+    inner = document.get("hoodieCleanMetadata") if isinstance(document, Mapping) else None
+    content: Any = inner if isinstance(inner, Mapping) else document
+    partitions = content.get("partitionMetadata") if isinstance(content, Mapping) else None
+    for partition, done in (partitions or {}).items():
+        for text in (*(done.get("deletePathPatterns") or ()), *(done.get("successDeleteFiles") or ())):
+            yield Deletion(
+                path=join_path(partition, str(text).rpartition("/")[2]),  # old releases recorded whole paths
+                clean=clean,
+                policy=str(done.get("policy") or ""),
+                earliest=str(content.get("earliestCommitToRetain") or ""),
+            )
+
+
+def _undo_until(contents: Contents, deletion: Deletion) -> str | None:
+    try:
+        manifest = load_manifest(contents.store.storage, deletion.clean.requested_time)
+    except CorruptMetadata:
+        return None
+    is_held = manifest is not None and deletion.path in manifest.paths()
+    return iso_utc(manifest.until_ms) if manifest is not None and is_held else None

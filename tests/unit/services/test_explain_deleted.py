@@ -1,0 +1,60 @@
+"""Of a file that is gone: which clean deleted it, by which policy, and whether it can come back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from hudi_py.errors import ConfigError
+from hudi_py.model.files import parse_data_file
+from support.tables import TableBuilder, at
+
+
+def cleaned(layout, **settings):
+    builder = TableBuilder(layout)
+    for number in range(1, 5):
+        builder.commit(at(number), {"r0": ["f"], "r1": ["g"]})
+    table = builder.table()
+    table.settings = table.settings.merged(settings)
+    (result,) = table.clean(commits_retained=1)
+    builder.clock.move(timedelta(seconds=1))
+    return builder, result
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("is_archived", [False, True])
+def test_the_clean_is_named_with_its_policy(layout, is_archived):
+    """By path, by name and by file id together with files that are there; from the archive, too."""
+    builder, result = cleaned(layout)
+    gone = sorted(result.deleted_files)
+    if is_archived:
+        for day in range(2, 8):  # each day a commit and a clean
+            builder.clock.move(timedelta(days=1))
+            builder.commit(f"2026060{day}000000000", {"r0": ["f"], "r1": ["g"]})
+            builder.clock.move(timedelta(hours=1))
+            assert builder.table().clean(commits_retained=1)
+        builder.clock.move(timedelta(hours=1))
+        builder.table().archive(keep_min_commits=2, keep_max_commits=3)
+        assert builder.table().timeline.find(result.instant) is None
+    for target in (gone[0], gone[0].rpartition("/")[2], f"{builder.storage.root}/{gone[0]}"):
+        (file,) = builder.table().explain(target).files
+        assert (file.path, file.deleted_by.requested_time, file.removable) == (gone[0], result.instant, False)
+        assert "KEEP_LATEST_COMMITS" in file.rule
+        assert result.metadata.earliest_commit_to_retain in file.rule
+        assert file.file_id == parse_data_file(gone[0].rpartition("/")[2]).file_id
+        assert file.also == ()
+
+
+def test_a_file_in_quarantine_can_come_back():
+    """It says until when, and how."""
+    builder, result = cleaned(2, **{"hoodie_py.clean.quarantine": True})
+    (file,) = builder.table().explain(min(result.deleted_files)).files
+    assert f"hudi-py undo TABLE {result.instant}" in file.also[0]
+
+
+def test_what_never_was_is_still_wrong_usage():
+    """The message says that no clean is known, either."""
+    builder, _ = cleaned(2)
+    with pytest.raises(ConfigError, match="no clean is known"):
+        builder.table().explain("r0/never.parquet")
