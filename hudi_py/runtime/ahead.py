@@ -10,8 +10,9 @@ from __future__ import annotations
 import atexit
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakSet
 
@@ -51,9 +52,7 @@ def in_turn(sources: Sequence[Source[Item]], *, threads: int, weight_max: int) -
     """
     if threads < 2 or len(sources) < 2:
         # No thread where nothing could be read at the same time, so that a stack trace leads to the caller.
-        for each in sources:
-            with closing(each.open()) as stream:
-                yield from stream
+        yield from _chained(sources)
         return
     rest, running, weight = deque(sources), deque[tuple[_Channel[Item], int]](), 0
     try:
@@ -72,6 +71,30 @@ def in_turn(sources: Sequence[Source[Item]], *, threads: int, weight_max: int) -
             channel.stop()
         for channel, _ in running:
             channel.join()
+
+
+def joined(sources: Iterable[Source[Item]], weight: int) -> Iterator[Source[Item]]:
+    """
+    Join neighbours into one stream each, as long as it stays below *weight*.
+
+    For many small streams: to begin a thread and to hand each item over takes longer than to read a small file.
+    """
+    group: list[Source[Item]] = []
+    total = 0
+    for source in sources:
+        if group and total + source.weight > weight:
+            yield Source(partial(_chained, group), total)
+            group, total = [], 0
+        group.append(source)
+        total += source.weight
+    if group:
+        yield Source(partial(_chained, group), total)
+
+
+def _chained(sources: Iterable[Source[Item]]) -> Generator[Item, None, None]:
+    for source in sources:
+        with closing(source.open()) as stream:
+            yield from stream
 
 
 class _Channel(Generic[Item]):

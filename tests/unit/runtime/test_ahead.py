@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_py.runtime.ahead import Source, in_turn
+from hudi_py.runtime.ahead import Source, in_turn, joined
 from support.laws import examples
 
 
@@ -28,6 +28,19 @@ def test_items_come_in_the_order_of_their_sources(sources, threads, weight_max):
     found = list(in_turn(made, threads=threads, weight_max=weight_max))
     assert found == [item for items, _ in sources for item in items]
     assert not alive()
+
+
+@examples(40)
+@given(st.lists(st.tuples(st.lists(st.integers(), max_size=3), st.integers(0, 9)), max_size=8), st.integers(0, 20))
+def test_joined_streams_have_the_items_of_their_sources(sources, weight):
+    """In their order; only a single one may weigh more than the limit, and no two neighbours fit together."""
+    made = [Source((each for each in items).__iter__, own) for items, own in sources]
+    found = list(joined(made, weight))
+    assert [item for source in found for item in source.open()] == [item for items, _ in sources for item in items]
+    assert sum(source.weight for source in found) == sum(own for _, own in sources)
+    assert all(source.weight <= max(weight, *(own for _, own in sources)) for source in found)
+    if all(own <= weight for _, own in sources):
+        assert len(found) <= 2 * sum(own for _, own in sources) // max(weight, 1) + 1
 
 
 @examples(10)
@@ -80,7 +93,7 @@ def test_a_stream_left_half_way_does_not_keep_the_process_alive():
     """Not even one that a global name holds when the interpreter ends."""
     text = (
         "from itertools import count\n"
-        "from hudi_py.runtime.ahead import Source, in_turn\n"
+        "from hudi_py.runtime.ahead import Source, in_turn, joined\n"
         "def stream():\n    yield from count()\n"
         "found = in_turn([Source(stream), Source(stream)], threads=2, weight_max=0)\n"
         "print(next(found))"
