@@ -218,6 +218,9 @@ class TimelineStore:
         Earlier states that are missing are created empty first, so that the write never looks archived. Repeatable.
         """
         files = self.files_of(instant)
+        # Another process has done it, and may have removed the instant since: it must not come back, never to end.
+        if not any(each.is_completed for each in files):
+            return
         # The completed file goes last: at every moment the instant exists in some state, never in none.
         for state in (State.REQUESTED, State.INFLIGHT)[instant.action is Action.SAVEPOINT :]:
             if not any(file.state is state for file in files):

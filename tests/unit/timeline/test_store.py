@@ -101,6 +101,20 @@ def test_a_reopened_write_has_its_earlier_states(layout):
     assert [each.state for each in store.files_of(completed)] == [State.REQUESTED, State.INFLIGHT]
 
 
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_write_that_another_process_has_rolled_back_is_not_reopened(layout):
+    """The other one has finished the rollback and removed the write: its files would be left pending for ever."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"]})
+    store = builder.table().contents.store
+    completed = store.load().completed("commit")[0]
+    store.reopen(completed)
+    for each in store.files_of(completed):
+        store.remove(each)
+    store.reopen(completed)
+    assert store.files_of(completed) == ()
+
+
 def test_an_instant_that_was_removed_is_read_again():
     """Another plan may stand under its name since."""
     store = TableBuilder().table().contents.store
