@@ -10,6 +10,7 @@ What a crash leaves: a lease that nobody renews. It counts until it expires, and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
@@ -59,6 +60,20 @@ class LeaseFolder:
             except NotFound:  # released since the folder was listed
                 continue
         return tuple(sorted(found, key=lambda each: (each.created, each.id)))
+
+    def damaged(self) -> Iterator[tuple[str, str]]:
+        """Yield the path of each file that is no lease or does not decode, with what is wrong."""
+        for entry in self.storage.list(FOLDER):
+            path = f"{FOLDER}/{entry.name}"
+            if entry.is_folder or not entry.name.endswith(_ENDING):
+                yield path, "it is no lease"
+                continue
+            try:
+                decode_lease(self.storage.read(path), f"{self.storage.root}/{path}")
+            except NotFound:  # released since the folder was listed
+                continue
+            except CorruptMetadata as error:
+                yield path, str(error)
 
     def in_force(self) -> tuple[Lease, ...]:
         """

@@ -222,6 +222,16 @@ RULES: Final[Mapping[str, Rule]] = {
         "the commit of a savepoint was rolled back, so it cannot be restored",
         "delete the savepoint with hudi-py savepoint delete, and create one of an existing commit",
     ),
+    "lease-damaged": Rule(
+        _ERROR,
+        "a file among the leases does not decode, so it is unknown what a reader needs and nothing is deleted",
+        "find out whether its reader still runs, then hudi-py lease release TABLE ID; another file there, remove it",
+    ),
+    "policy-unreadable": Rule(
+        _ERROR,
+        "the retention policy in force is missing or was changed, so nothing is deleted",
+        "hudi-py policy apply TABLE --file policy.toml, or hudi-py policy remove TABLE",
+    ),
     "partition-metafile-missing": Rule(
         _ERROR,
         "a folder with data files has no .hoodie_partition_metadata, so listings do not see it",

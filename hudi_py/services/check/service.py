@@ -32,6 +32,7 @@ from hudi_py.services.check.judge_files import (
 )
 from hudi_py.services.check.judge_instants import judge_instants
 from hudi_py.services.check.judge_metadata import judge_metadata
+from hudi_py.services.check.judge_own import judge_own
 from hudi_py.services.check.judge_properties import judge_properties
 from hudi_py.services.check.log_blocks import read_blocks
 from hudi_py.storage.base import Storage
@@ -112,6 +113,7 @@ class CheckService:
 
     def _judge(self, facts: TableFacts) -> list[Finding]:
         found = [*judge_properties(self.table.properties), *judge_instants(facts, self.store.folder)]
+        found += judge_own(self.store.storage, self.table.properties, self.store.leases)
         if self._compares:
             found += judge_metadata(facts)
         expected = Expectation(facts)
