@@ -10,6 +10,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.formats.change_block import decode_change_log
 from hudi_py.rows import change_log_file
 from hudi_py.rows.read import plain_rows
+from hudi_py.writing import files
 from support import writes
 
 SCHEMA = pa.schema([*writes.SCHEMA, pa.field("tags", pa.list_(pa.string()))])
@@ -154,6 +155,23 @@ def test_logs_of_rolled_back_writes_go(version, mode):
     assert len(change_logs_of(storage)) == 2
     table.rollback(failed.instant)
     assert change_logs_of(storage) == [kept]
+    model.check()
+
+
+def test_the_log_of_a_task_that_is_repeated_goes_and_no_other(monkeypatch):
+    """The first attempt wrote both files, and its result was lost."""
+    merge = files.TaskFiles.merge
+
+    def merge_twice(self, *given):
+        merge(self, *given)
+        self._task.attempt_id += 1
+        return merge(self, *given)
+
+    monkeypatch.setattr(files.TaskFiles, "merge", merge_twice)
+    model = Model(cdc_table(9))
+    for ts in (1, 2, 3):
+        model.step(model.table.upsert(arrow({("a", "eu"): ts})), {("a", "eu"): ts})
+    assert [path.rpartition("_")[2] for path in change_logs_of(model.table.storage)] == ["0-0-1.cdc"] * 2
     model.check()
 
 
