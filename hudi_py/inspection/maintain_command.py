@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from hudi_py.config import keys
+from hudi_py.errors import HudiError
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
-from hudi_py.inspection.say import say
+from hudi_py.inspection.say import say, visible_json
 
 if TYPE_CHECKING:
     from hudi_py.services.maintenance.service import ChoreReport, MaintenanceReport
@@ -23,32 +25,72 @@ _FILES_SHOWN_MAX: Final = 50
 @click.argument("table", shell_complete=complete.tables)
 @click.option("--dry-run", is_flag=True, help="Show what is due and why; nothing is written.")
 @click.option("--max-deletes", type=click.IntRange(min=1), metavar="N", help="The clean deletes at most N files.")
+@click.option("--watch", metavar="SPAN", help="Run again SPAN after the end of each run (15m, 1h), until a signal.")
 @command
-def maintain(common: Common, table: str, dry_run: bool, max_deletes: int | None) -> None:
+def maintain(common: Common, table: str, dry_run: bool, max_deletes: int | None, watch: str | None) -> None:
     r"""
     Do everything that is due: expired tags, dead leases, failed writes, clean, archival, quarantine; report orphans.
     Where settings or the policy ask for it: tags, expired partitions, compaction, clustering.
 
     For writers with hoodie.table.services.enabled=false, which leave this to another process. A step that fails does
-    not stop the others; the exit code is then that of the first failure.
+    not stop the others; the exit code is then that of the first failure. With --watch it runs again and again, and
+    SIGTERM or Ctrl-C ends it between two runs, with the exit code of the last one; --json prints a line for each run.
 
     \b
     Examples:
       hudi-py maintain TABLE --dry-run
       hudi-py maintain --tables s3://lake --parallel 4 --within 2h
+      hudi-py maintain TABLE --watch 15m
     """
+    if watch is None:
+        report = _run(common, table, dry_run=dry_run, max_deletes=max_deletes)
+        if common.as_json:
+            print_json(maintenance_entry(report))
+        else:
+            print_maintenance(table, report)
+        _tell_failures(report)
+        code = _exit_code(report)
+    else:
+        from hudi_py.inspection.watching import watch as run_until_signal
+        from hudi_py.inspection.watching import watch_span
+
+        span = watch_span(watch)
+        common.open(table)  # what is wrong with the command or the table is wrong in every run
+        code = run_until_signal(span, lambda: _one_of_many(common, table, dry_run=dry_run, max_deletes=max_deletes))
+    if code:
+        raise SystemExit(code)
+
+
+def _one_of_many(common: Common, table: str, *, dry_run: bool, max_deletes: int | None) -> int:
+    """One run of ``--watch``, of which a failure is told and does not end the others; its exit code."""
+    try:
+        report = _run(common, table, dry_run=dry_run, max_deletes=max_deletes)
+    except HudiError as error:
+        say(f"hudi-py: {error}", file=sys.stderr)
+        return error.exit_code
+    if common.as_json:
+        say(visible_json(json.dumps(maintenance_entry(report))))
+    else:
+        print_maintenance(table, report)
+    sys.stdout.flush()  # read by a log, not by a person who waits for the end
+    _tell_failures(report)
+    return _exit_code(report)
+
+
+def _run(common: Common, table: str, *, dry_run: bool, max_deletes: int | None) -> MaintenanceReport:
     opened = common.open(table)
     # The setting tells writers to leave the services to us, and may come from a file that is shared with them.
     opened.settings = opened.settings.without(keys.TABLE_SERVICES_ENABLED)
-    report = (opened.read_only() if dry_run else opened).maintain(dry_run=dry_run, max_deletes=max_deletes)
-    if common.as_json:
-        print_json(maintenance_entry(report))
-    else:
-        print_maintenance(table, report)
+    return (opened.read_only() if dry_run else opened).maintain(dry_run=dry_run, max_deletes=max_deletes)
+
+
+def _tell_failures(report: MaintenanceReport) -> None:
     for each in report.failed:
         say(f"hudi-py: {each.step.value}: {each.error}", file=sys.stderr)
-    if report.failed:
-        raise SystemExit(next(each.error.exit_code for each in report.failed if each.error is not None))
+
+
+def _exit_code(report: MaintenanceReport) -> int:
+    return next((each.error.exit_code for each in report.failed if each.error is not None), 0)
 
 
 def maintenance_entry(report: MaintenanceReport) -> dict[str, Any]:

@@ -92,6 +92,8 @@ def run_over_tables(
         takers = "one table" if command is not None else "no --tables"
         raise click.UsageError(f"{' '.join(names) or 'hudi-py'} takes {takers}; leave --tables out")
     given, rest = _split(rest)
+    if any(each == "--watch" or each.startswith("--watch=") for each in rest):
+        raise click.UsageError("--watch is for one table, which it never leaves; start one process for each")
     head: dict[str, Any] = {}
     if WRAPPED in rest:
         # The line of a table is the wrapping; its document needs none.

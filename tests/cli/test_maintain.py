@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+
 import pytest
 
 import hudi_py
@@ -48,3 +52,23 @@ def test_a_step_that_fails_does_not_stop_the_others():
         (False, True),
     ]
     assert [each.step for each in maintenance(works, dry_run=True).failed] == [Chore.TAGS, Chore.CLEAN]
+
+
+def test_watching_runs_until_a_signal(run, table, monkeypatch, tmp_path):
+    """A line of JSON for each run; a failing run does not end it; of many tables it is refused."""
+    path, waits = table("cow_nonpartitioned-1.1.1"), []
+
+    def wait(_seconds):
+        waits.append(1)
+        if len(waits) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("hudi_py.inspection.watching.watch.__kwdefaults__", {"wait": wait, "chance": lambda: 0.5})
+    done = run("maintain", path, "--watch", "15m", "--json", "--conf", "hoodie.clean.commits.retained=1")
+    assert done.code == 0
+    first, second = ({step["step"]: step for step in json.loads(line)["steps"]} for line in done.out.splitlines())
+    assert (first["clean"]["done"], second["clean"]["due"]) == (True, False)
+    assert run("maintain", path, "--watch", "soon").code == 2
+    listed = tmp_path / "tables.txt"
+    listed.write_text(str(path))
+    assert run("maintain", "--tables", listed, "--watch", "15m").code == 2
