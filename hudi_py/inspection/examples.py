@@ -36,6 +36,10 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
         "TABLE new.parquet --on trip_id --when-matched 'delete if source.fare = 0' --dry-run",
     ),
     "overview": ("s3://lake/trips", "TABLE --json"),
+    "policy apply": ("TABLE --file policy.toml", "--tables /lake/warehouse --file policy.toml"),
+    "policy check": ("TABLE --file policy.toml",),
+    "policy remove": ("TABLE",),
+    "policy show": ("TABLE --json",),
     "read": (
         "s3://lake/trips --where 'fare > 20' --columns trip_id,fare --limit 10",
         "TABLE --as-of 2026-11-21 -o rows.parquet",

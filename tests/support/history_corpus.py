@@ -278,6 +278,20 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             ),
         ),
     ),
+    "restore to a savepoint of a compaction that completed after a later write, which it does not show": (
+        (
+            Kind(version=9, metadata=True, lock=True, lazy=True, deltas=True, rows=True),
+            (
+                _write(767),
+                _write(103, "DELETE", small_files=False),
+                ("plan_compaction", {"seed": 660}),
+                _write(562, "BULK_INSERT"),
+                ("compact", {}),
+                _savepoint(1),
+                _RESTORE,
+            ),
+        ),
+    ),
     "restore to a savepoint whose commit is undone, merge-on-read": (
         (
             Kind(fixture="mor_logs-0.15.0"),

@@ -36,7 +36,9 @@ def restore_targets(
     Args:
         timeline: The active timeline.
         savepoint_time: Requested time of a completed savepoint.
-        by_completion: Order by completion time, as in Hudi 1.1; otherwise by requested time.
+        by_completion: Order by completion time, as in Hudi 1.1; otherwise by requested time. What was requested after
+            the savepointed commit is undone in any case, also where it completed before: the savepoint does not show
+            it. Apache Hudi leaves such a write, and then fails by B-32 with a restore that it cannot finish.
         is_merge_on_read: Whether the table is merge-on-read. There a ``commit`` is a compaction, which is undone only
             if it was requested after the savepoint: writes that completed since its request build on it.
         clusterings: Requested times of pending layout-1 replacecommits that are clusterings.
@@ -56,11 +58,13 @@ def restore_targets(
         # The savepoint has the time of its commit, which stays.
         if i.requested_time != savepoint_time
         and (
-            i.completion_time > limit
-            if by_completion
-            and i.completion_time is not None
-            and not (is_merge_on_read and i.comparable_action is Action.COMMIT)
-            else i.requested_time > savepoint_time
+            i.requested_time > savepoint_time
+            or (
+                by_completion
+                and i.completion_time is not None
+                and i.completion_time > limit
+                and not (is_merge_on_read and i.comparable_action is Action.COMMIT)
+            )
         )
     ]
 

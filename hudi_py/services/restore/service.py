@@ -279,18 +279,20 @@ class RestoreService:
         except FilesGone as error:
             raise RefusedError(f"{error}. {self.ways_back(savepoint_time)}") from error
 
-    def _judged_plan(self, timeline: Timeline, savepoint_time: str) -> JudgedRestore:
+    def _targets(self, timeline: Timeline, savepoint_time: str) -> tuple[Instant, ...]:
         clusterings = frozenset(
             i.requested_time for i in timeline.pending(Action.REPLACE_COMMIT) if self.contents.is_clustering(i)
         )
-        by_completion = self.table.format.restores_by_completion
-        targets = restore_targets(
+        return restore_targets(
             timeline,
             savepoint_time,
-            by_completion=by_completion,
+            by_completion=self.table.format.restores_by_completion,
             is_merge_on_read=self.table.table_type is TableType.MERGE_ON_READ,
             clusterings=clusterings,
         )
+
+    def _judged_plan(self, timeline: Timeline, savepoint_time: str) -> JudgedRestore:
+        targets = self._targets(timeline, savepoint_time)
         self._refuse_leased(timeline, savepoint_time, (target.requested_time for target in targets))
         savepoint = timeline.find(savepoint_time, Action.SAVEPOINT)
         assert savepoint is not None  # or there would be no targets
@@ -356,12 +358,12 @@ class RestoreService:
         refuse_leased(self.contents, f"restore to {savepoint_time}", completed)
 
     def _check_result(self, savepoint_time: str) -> None:
-        """Rule B-32: the savepointed commit is the newest one now."""
-        completed = self.contents.store.load().writes.completed()
-        if not completed or completed[-1].requested_time != savepoint_time:
+        """Rule B-32: of all that has to be undone, nothing is left that another process completed meanwhile."""
+        left = [each for each in self._targets(self.contents.store.load(), savepoint_time) if each.is_completed]
+        if left:
             raise ConflictError(
-                f"restore to {savepoint_time}: {completed[-1] if completed else 'nothing'} is the newest commit now; "
-                "another writer is running: stop it and restore again"
+                f"restore to {savepoint_time}: {left[0]} has been completed meanwhile; another writer is running: stop "
+                "it and restore again"
             )
 
     def _remove_rollbacks(self, savepoint_time: str) -> None:
