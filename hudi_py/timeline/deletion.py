@@ -109,6 +109,15 @@ class Permit:
         why = self._switch.why_off(known)
         if why is not None:
             raise RefusedError(
-                f"{self._switch.storage.root}: {self.what} refused, no data is deleted from this table: {why}. A "
-                "switch is removed by hudi-py deletion allow TABLE"
+                f"{self._switch.storage.root}: {self.what} is refused, no data is deleted from this table: "
+                f"{why}{_way_out(why)}"
             )
+
+
+def _way_out(why: str) -> str:
+    """Return how the switch is set back; for anything else the reason says itself what to do."""
+    if not why.startswith(f"{SWITCH}="):
+        return ""
+    return (
+        "; allow it with hudi-py deletion allow TABLE" if why.endswith(PROPERTIES_FILE) else "; leave the setting out"
+    )
