@@ -22,6 +22,7 @@ from hudi_py.model.instant import Action
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.quarantine import pending_undos
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 
@@ -112,12 +113,24 @@ def open_as_it_is(
         timeline = store.load()
         try:
             _check_in_step(store, timeline, table, metadata)
+            if _is_clean_half_undone(store, timeline):
+                return timeline, CheckedListing(Contents(store), timeline, only=only)
             return timeline, MetadataListing(MetadataReader(table, timeline, metadata))
         except (CorruptMetadata, NotFound):
             # Nothing has happened there since, so no other writer explains it.
             if table.store.load().instants == metadata.instants:
                 raise
     raise ConflictError(f"{table.storage.root} was changed by other writers each time it was read; try again")
+
+
+def _is_clean_half_undone(store: TimelineStore, timeline: Timeline) -> bool:
+    """
+    Whether the clean has left the timeline of an undo that is not completed.
+
+    All files of the clean are back in the folders then. The metadata table shows them only with the completed rollback,
+    and no clean says any more that earlier times lack them: read through it, such a time would have lost rows.
+    """
+    return any(timeline.find(clean, Action.CLEAN) is None for clean in pending_undos(Contents(store), timeline))
 
 
 def _check_in_step(store: TimelineStore, timeline: Timeline, table: MetadataTable, metadata: Timeline) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import timedelta
 
+import pyarrow as pa
 import pytest
 
 from hudi_py.errors import ConfigError, RefusedError
@@ -248,6 +249,44 @@ def test_nothing_counts_on_the_files_of_a_half_done_undo(layout, after):
     assert data_files(builder.storage) == data_files(history(layout).storage)
     builder.clock.move(timedelta(seconds=5))
     assert len(table().clean(commits_retained=1)[0].deleted_files) == 2
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_no_earlier_time_loses_rows_at_any_call_of_an_undo(version):
+    """With a metadata table, which shows the files again only when the undo is completed."""
+    settings = SETTINGS | writes.ALONE | {"hoodie.metadata.enable": True}
+
+    def quarantined():
+        storage, clock = MemoryStorage("/lake/t", clock_ms=lambda: 0), FixedClock(NOW)
+        writes.create_table(version, storage, clock)
+        for ts in (1, 2, 3):
+            rows = [{"id": each, "region": "eu", "ts": ts} for each in ("a", "b")]
+            opened(storage, clock, settings).upsert(pa.Table.from_pylist(rows, schema=writes.SCHEMA))
+            clock.move(timedelta(minutes=1))
+        (result,) = opened(storage, clock, settings).clean(commits_retained=1)
+        assert result.deleted_files
+        clock.move(timedelta(minutes=1))
+        return storage, clock, result.instant
+
+    read = refused = number = 0
+    while True:
+        storage, clock, clean = quarantined()
+        first = opened(storage, clock).timeline.writes.completed()[0].requested_time
+        faulty = StopAfter(storage, number)
+        with suppress(Crash):
+            opened(faulty, clock, settings).undo(clean)
+        try:
+            found = opened(storage, clock, settings).rows(as_of=first).to_arrow().to_pylist()
+        except RefusedError:
+            refused += 1
+        else:
+            assert sorted((row["id"], row["ts"]) for row in found) == [("a", 1), ("b", 1)], faulty.fired
+            read += 1
+        if faulty.fired is None:
+            break
+        number += 1
+    assert refused
+    assert read > 1
 
 
 def test_a_restore_waits_for_the_undo_that_is_pending():
