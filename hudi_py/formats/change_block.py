@@ -21,6 +21,7 @@ from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.avro_rows import encode_data_block
 from hudi_py.formats.data_block import decode_data_block
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block, iterate_log_blocks
+from hudi_py.formats.record_schema import without_meta_fields
 from hudi_py.model.change_logging import LoggingMode
 
 OPERATIONS: Final[Any] = pa.array(["i", "u", "d"])
@@ -56,11 +57,12 @@ def change_schema_text(mode: LoggingMode, record_schema: str) -> str:
 
     Args:
         mode: What the log holds.
-        record_schema: Avro JSON of the table's rows, without meta columns.
+        record_schema: Avro JSON of the table's rows; meta columns in it are left out.
     """
     if mode is LoggingMode.KEYS:
         return json.dumps(_KEY_SCHEMA, separators=(",", ":"))
-    row = json.loads(record_schema)
+    # Clusterings of Apache Hudi 0.15 store a schema with the meta columns, which later commits take over.
+    row = json.loads(without_meta_fields(record_schema))
     # Avro defines a named type once, so the second row refers to the first by its name.
     types: dict[str, Any] = {"op": "string", "ts_ms": "string", "record_key": "string", "before": row}
     types["after"] = f"{row['namespace']}.{row['name']}" if "namespace" in row else row["name"]

@@ -12,6 +12,7 @@ from hudi_py.rows import change_log_file
 from hudi_py.rows.read import plain_rows
 from hudi_py.writing import files
 from support import writes
+from support.fixtures import unpack_rows
 
 SCHEMA = pa.schema([*writes.SCHEMA, pa.field("tags", pa.list_(pa.string()))])
 SMALL = {"hoodie.index.bloom.num_entries": 100, **writes.ALONE}
@@ -185,6 +186,20 @@ def test_a_clean_takes_change_logs_with_their_slices():
     assert len(change_logs_of(model.table.storage)) == 2
     with pytest.raises(hudi_py.RefusedError, match="earliest begin"):
         model.table.change_log("0")
+
+
+@pytest.mark.parametrize("release", ["0.15.0", "1.0.2", "1.1.1"])
+def test_a_table_is_written_whose_last_commit_was_a_clustering_of_apache_hudi(tmp_path, release):
+    """The schema in such a commit of 0.15.0 has the meta columns, which no logged row has."""
+    table = hudi_py.open_table(unpack_rows(f"cow_cdc_data_before-{release}", tmp_path))
+    row = table.rows().to_arrow().slice(0, 1)
+    result = table.upsert(row.set_column(row.schema.get_field_index("name"), "name", pa.array(["new"])))
+    (change,) = [each for batch in table.change_log() for each in plain_rows(batch) if each["ts"] == result.instant]
+    (before,) = row.to_pylist()
+    assert (change["op"], change["after"]["name"]) == ("u", "new")
+    assert {name: change["before"][name] for name in ("id", "name", "ts")} == {
+        name: before[name] for name in ("id", "name", "ts")
+    }
 
 
 def test_capture_is_chosen_when_the_table_is_made():
