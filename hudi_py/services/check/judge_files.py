@@ -72,6 +72,8 @@ class Expectation:
         self.pending = self._origins.pending
         self.pending_deltas = bool(timeline.pending(Action.DELTA_COMMIT))
         self.is_restoring = bool(timeline.pending(Action.RESTORE))
+        self.is_clean_half_undone = False
+        """Whether an undo is pending: the metadata table lists what it brings back when it completes."""
         self.known = self._origins.known
         self.decoded = frozenset(
             each.instant.requested_time
@@ -151,6 +153,8 @@ class Expectation:
                 blocks = self.blocks.setdefault(path, {})
                 blocks.update((log.rpartition("/")[2], (size, time)) for log, size in undone.rollback_log_files.items())
         elif isinstance(content, RollbackPlan):
+            target = content.instant_to_rollback
+            self.is_clean_half_undone |= target is not None and target.action == Action.CLEAN.value
             for request in content.rollback_requests:
                 names = request.files_to_be_deleted
                 self.going.setdefault(request.partition_path, set()).update(n.rpartition("/")[2] for n in names)
@@ -304,7 +308,8 @@ def _unlisted(
             if size is not None and size != listed[name]:
                 yield finding("mdt-size-differs", path, f"{listed[name]} bytes there, {size} in the folder")
         elif not (
-            foreign_base_files([name], expected.extensions)
+            expected.is_clean_half_undone
+            or foreign_base_files([name], expected.extensions)
             or expected.is_orphan(parsed.instant_time)
             or _is_unnamed(expected, partition, name, parsed)
             or (expected.is_removed(partition, name) and not expected.needs.is_latest(partition, name))
