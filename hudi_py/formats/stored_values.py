@@ -39,6 +39,34 @@ def conform_stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return conform_batch(batch, schema, as_hudi_reads)
 
 
+def widen_floats(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """
+    Return the batch with floats that *schema* has as doubles turned into those of the same value, at any depth.
+
+    So do Hudi 0.15 and 1.0 with the rows of Avro log blocks, which Avro itself reads in the newer schema.
+    """
+    for position, field in enumerate(batch.schema):
+        target = schema.field(field.name) if field.name in schema.names else None
+        wider = None if target is None else _with_doubles(field.type, target.type)
+        if wider is not None and wider != field.type:
+            batch = batch.set_column(position, field.with_type(wider), batch.column(position).cast(wider))
+    return batch
+
+
+def _with_doubles(was: pa.DataType, target: pa.DataType) -> pa.DataType:
+    """The stored type, with doubles where the target has doubles for floats."""
+    if pa.types.is_float32(was) and pa.types.is_float64(target):
+        return target
+    if isinstance(was, pa.StructType) and isinstance(target, pa.StructType):
+        types = {field.name: field.type for field in target}
+        return pa.struct([f.with_type(_with_doubles(f.type, types[f.name])) if f.name in types else f for f in was])
+    if isinstance(was, pa.ListType) and isinstance(target, pa.ListType):
+        return pa.list_(was.value_field.with_type(_with_doubles(was.value_type, target.value_type)))
+    if isinstance(was, pa.MapType) and isinstance(target, pa.MapType):
+        return pa.map_(was.key_type, _with_doubles(was.item_type, target.item_type))
+    return was
+
+
 def as_hudi_reads(array: Array, target: pa.DataType, path: str) -> Array:
     """
     A `hudi_py.formats.conform.Convert` for values that were read from a file of the table.

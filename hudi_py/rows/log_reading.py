@@ -88,6 +88,7 @@ class LogReading:
             ordering=self.ordering,
             delete_marker=self.rules.delete_marker,
             keys=self.keys,
+            avro_widens_floats=self.rules.avro_widens_floats,
         )
 
 

@@ -25,7 +25,7 @@ from hudi_py.formats.data_block import decode_data_block
 from hudi_py.formats.delete_block import DeletedKey, OrderingValue, decode_delete_block
 from hudi_py.formats.hfile import HFile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, iterate_log_blocks
-from hudi_py.formats.stored_values import conform_stored
+from hudi_py.formats.stored_values import conform_stored, widen_floats
 from hudi_py.rows.ordering import ordering_values
 from hudi_py.storage.base import Storage
 
@@ -89,12 +89,14 @@ class RecordShape:
         ordering: The ordering fields, see `hudi_py.rows.ordering`.
         delete_marker: See `hudi_py.rows.log_rules.LogRules`.
         keys: Computes the keys of rows that do not hold them; None where they do.
+        avro_widens_floats: See `hudi_py.versions.format.TableFormat`.
     """
 
     schema: pa.Schema
     ordering: tuple[Field, ...]
     delete_marker: tuple[str, str] | None = None
     keys: KeyGenerator | None = None
+    avro_widens_floats: bool = False
 
     @property
     def stored(self) -> frozenset[str]:
@@ -122,8 +124,11 @@ def records_of(blocks: Iterable[tuple[LogBlock, str]], shape: RecordShape) -> It
                 yield _deletes(deleted, shape)
             continue
         batch = _batch_of(block, shape.stored, source)
-        if batch.num_rows:
-            yield _rows(batch, shape, source, is_partial=block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true")
+        if not batch.num_rows:
+            continue
+        if shape.avro_widens_floats and block.block_type is not BlockType.PARQUET_DATA:
+            batch = widen_floats(batch, shape.schema)
+        yield _rows(batch, shape, source, is_partial=block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true")
 
 
 def rows_of_log_file(storage: Storage, path: str) -> list[pa.RecordBatch]:

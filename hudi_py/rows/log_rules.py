@@ -48,6 +48,7 @@ class LogRules:
         deletes_reset: Whether deletes by key work as in 0.15: see above.
         delete_marker: A column and the text of the value that marks a row as deleted, in addition to the flag
             ``_hoodie_is_deleted``.
+        avro_widens_floats: See `hudi_py.versions.format.TableFormat`.
     """
 
     ordering_fields: tuple[str, ...] = ()
@@ -55,6 +56,7 @@ class LogRules:
     orders_base: bool = False
     deletes_reset: bool = False
     delete_marker: tuple[str, str] | None = None
+    avro_widens_floats: bool = False
 
 
 def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: bool = False) -> LogRules:
@@ -84,8 +86,10 @@ def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: b
     ordering = tuple(part.strip() for part in fields.split(",") if part.strip())
     payload = properties.get("hoodie.compaction.payload.class", "")
     marker = _delete_marker(properties)
-    if not format_of(properties).has_merge_mode:
-        return _of_payload(payload, ordering, marker, source)
+    its = format_of(properties)
+    if not its.has_merge_mode:
+        rules = _of_payload(payload, ordering, marker, source)
+        return attrs.evolve(rules, avro_widens_floats=its.avro_widens_floats)
     mode = properties.get("hoodie.record.merge.mode") or ("EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING")
     if mode not in _KNOWN_MODES:
         by = payload or properties.get("hoodie.record.merge.strategy.id", "")
@@ -93,7 +97,13 @@ def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: b
             f"{source}: hoodie.record.merge.mode={mode}: a Java class merges the rows ({by}); {_BY_HUDI}"
         )
     by_event = mode == "EVENT_TIME_ORDERING" and bool(ordering)
-    return LogRules(ordering_fields=ordering, orders_logs=by_event, orders_base=by_event, delete_marker=marker)
+    return LogRules(
+        ordering_fields=ordering,
+        orders_logs=by_event,
+        orders_base=by_event,
+        delete_marker=marker,
+        avro_widens_floats=its.avro_widens_floats,
+    )
 
 
 def _of_payload(payload: str, ordering: tuple[str, ...], marker: tuple[str, str] | None, source: str) -> LogRules:

@@ -90,6 +90,8 @@ class TableFormat:
         ranges_come_first: Whether a reader of what changed in a range of time leaves rows of base files that did not
             change out before it merges log files with them; otherwise it does so afterwards.
         shows_time_paths: Whether readers show the text of the path in partition columns of time-based key generators.
+        avro_widens_floats: Whether a float in an Avro log block of a column that is a double by now becomes the double
+            of the same value (0.10000000149011612), as Avro reads it; otherwise that with the same text (0.1).
         forgets_deleted_keys: Whether a global index of files that moves no rows takes a key that log files have
             deleted for a new one; otherwise its next row goes to the partition where it was.
         splits_bucket_keys: Whether releases differ on the bucket of keys of a single field that have a colon.
@@ -112,6 +114,7 @@ class TableFormat:
     restores_by_completion: bool
     ranges_come_first: bool
     shows_time_paths: bool
+    avro_widens_floats: bool
     forgets_deleted_keys: bool
     splits_bucket_keys: bool
     metadata_table: MetadataTableFormat

@@ -29,6 +29,7 @@ V6: Final = TableFormat(
     ranges_come_first=False,
     # See `hudi_py.rows.time_partitions`: Hudi 0.15 shows the text of the path in snapshots.
     shows_time_paths=True,
+    avro_widens_floats=True,
     forgets_deleted_keys=False,
     splits_bucket_keys=True,
     metadata_table=MetadataTableFormat(

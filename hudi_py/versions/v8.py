@@ -33,6 +33,7 @@ V8: Final = TableFormat(
     restores_by_completion=False,
     ranges_come_first=False,
     shows_time_paths=False,
+    avro_widens_floats=True,
     forgets_deleted_keys=False,
     splits_bucket_keys=False,
     metadata_table=MetadataTableFormat(

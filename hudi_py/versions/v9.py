@@ -19,6 +19,7 @@ V9: Final = attrs.evolve(
     requested_drop=RequestedReplaceMetadata(operation_type="DELETE_PARTITION", extra_metadata={}, version=1),
     names_payload=False,
     prefixes_single_key=True,
+    avro_widens_floats=False,
     forgets_deleted_keys=True,
     restores_by_completion=True,
     ranges_come_first=True,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hudi_py.errors import WriteError
 from hudi_py.formats.conform import conform_batch
-from hudi_py.formats.stored_values import conform_stored, java_text
+from hudi_py.formats.stored_values import conform_stored, java_text, widen_floats
 
 FLOATS = st.floats(width=32, allow_nan=False)
 
@@ -104,3 +104,17 @@ def test_a_timestamp_becomes_the_text_of_spark(was):
     texts = [None, "1970-01-01 00:00:00", "2024-01-05 01:02:03.5", "1950-01-06 00:01:30", "1969-12-31 23:59:59.999"]
     values = pa.array(times, pa.timestamp("ms", was.tz)).cast(was)
     assert texts == converted(values.to_pylist(), was, pa.string())
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(width=32, allow_nan=False))))
+def test_floats_of_avro_blocks_keep_their_value_at_any_depth(values):
+    """In structs, lists and maps too; other columns, and floats that stay floats, are left as they are."""
+    narrow = pa.struct({"f": pa.float32(), "l": pa.list_(pa.float32()), "m": pa.map_(pa.string(), pa.float32())})
+    wide = pa.struct({"f": pa.float64(), "l": pa.list_(pa.float64()), "m": pa.map_(pa.string(), pa.float64())})
+    rows = [{"f": each, "l": [each], "m": [("k", each)]} for each in values]
+    batch = pa.record_batch(
+        [pa.array(rows, narrow), pa.array(values, pa.float32()), pa.array(values, pa.float32())], ["s", "f", "same"]
+    )
+    schema = pa.schema({"s": wide, "f": pa.float64(), "same": pa.float32()})
+    found = conform_stored(widen_floats(batch, schema), schema)
+    assert found.to_pydict() == {"s": rows, "f": values, "same": values}

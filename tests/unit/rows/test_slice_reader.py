@@ -384,11 +384,13 @@ PACKAGE = "org.apache.hudi.common.model."
         ({"hoodie.table.version": "9", "hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}, LogRules()),
         (
             V6 | {"hoodie.compaction.payload.class": f"{PACKAGE}OverwriteWithLatestAvroPayload"},
-            LogRules(ordering_fields=("ts",), orders_logs=True, deletes_reset=True),
+            LogRules(ordering_fields=("ts",), orders_logs=True, deletes_reset=True, avro_widens_floats=True),
         ),
         (
             V6 | {"hoodie.compaction.payload.class": f"{PACKAGE}DefaultHoodieRecordPayload"},
-            LogRules(ordering_fields=("ts",), orders_logs=True, orders_base=True, deletes_reset=True),
+            LogRules(
+                ordering_fields=("ts",), orders_logs=True, orders_base=True, deletes_reset=True, avro_widens_floats=True
+            ),
         ),
         (
             V9 | {f"hoodie.record.merge.property.hoodie.payload.delete.{name}": name for name in ("field", "marker")},
