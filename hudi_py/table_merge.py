@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import NOT_DATA
 from hudi_py.rows.condition import Where, Word, leaves_of
 from hudi_py.rows.expression import Expression
@@ -112,6 +113,9 @@ class Merge:
         """See `hudi_py.table_statements.Find`."""
         self._check(generator, schema)
         stored = table.rows(columns=self._wanted(generator, schema), with_meta=True).to_arrow()
+        if not stored.num_rows:
+            # Nor any columns, where another process has rolled back the only commit since this one read the schema.
+            stored = pa.schema([*((name, pa.string()) for name in META_COLUMNS), *schema]).empty_table()
         ours, theirs = self._numbers(stored, schema, _STORED), self._numbers(self.source, schema, _NUMBER)
         pairs = ours.join(theirs, list(self.on), join_type="inner")
         left, right = (pairs.column(name).to_numpy().astype(np.int64) for name in (_STORED, _NUMBER))

@@ -35,7 +35,7 @@ def test_a5_a74_the_clean_follows_the_commit_and_cannot_undo_it(trips, monkeypat
     automatic = hudi_py.WriteClient(table.spark, table.path, {**table.settings, "hoodie.clean.automatic": "true"})
     assert len(automatic.upsert(table.frame([trip(1, 7)])).cleans) == 1
 
-    def fail(_):
+    def fail(*_):
         raise StorageError("the storage is away")
 
     monkeypatch.setattr(CleanService, "run", fail)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudi_py.config.table import TableType
 from hudi_py.errors import HudiError, RefusedError, UnsupportedTable
 from hudi_py.model.instant import Action, Instant
 from hudi_py.rows.precedence import merge_rules_of
@@ -47,12 +48,14 @@ class RowsWorld(World):
     Attributes:
         keys: Version of the write key of each commit that had one, by requested time.
         is_ordered: Whether of two rows with the same key the one with the larger ordering value wins.
+        is_mixed: Whether that holds among log files alone, while any log file wins over a base file: then no step
+            writes a smaller ordering value, because the model does not know where the older row is.
     """
 
     def __init__(self, kind: Kind, root: str, templates: Mapping[str, Row], start: datetime = START) -> None:
         super().__init__(kind, root, templates, start)
         self.keys: dict[str, int] = {}
-        self.is_ordered = False
+        self.is_ordered = self.is_mixed = False
         self._ended: dict[str, str] = {}
         self._key: int | None = None
         self._effects: dict[str, Callable[[Rows], Rows]] = {}
@@ -71,10 +74,10 @@ class RowsWorld(World):
         """A table of Apache Hudi: what it holds at each time is asked before the first step, and checked elsewhere."""
         world, table = cls.with_files(kind, files)
         properties = table.config.properties
+        is_told = bool(merge_rules_of(properties).stored_fields)
         # Log files of Hudi 0.x are merged by the ordering field also where the newest row of all should win.
-        world.is_ordered = bool(
-            merge_rules_of(properties).stored_fields or properties.get("hoodie.table.precombine.field")
-        )
+        world.is_ordered = is_told or bool(properties.get("hoodie.table.precombine.field"))
+        world.is_mixed = world.is_ordered and not is_told and table.config.table_type is TableType.MERGE_ON_READ
         changeless = [*table.timeline.pending(*REWRITING)]
         changeless += pending_clusterings(table)
         world.ask_rows(table, changeless)

@@ -52,6 +52,7 @@ def write(world: RowsWorld, storage: Storage, args: Mapping[str, Any]) -> None:
     # In version 6 the latest row wins over a base file, and the larger ordering value over a row of a log file
     # (rules/data-files 9.3): then it depends on where the older row is, which the model does not know.
     is_told = world.is_ordered or world.open().config.table_type is TableType.COPY_ON_WRITE
+    is_told = is_told and not world.is_mixed
     if args.get("stale") and operation == "UPSERT" and is_told:
         rows = [{**row, "ts": 1} for row in rows]
     if world.kind.global_index and operation == "UPSERT":
@@ -102,7 +103,7 @@ def statement(world: RowsWorld, storage: Storage, args: Mapping[str, Any]) -> No
         world.means(lambda rows: {key: row for key, row in rows.items() if row["ts"] < bound})
         table.delete(where=("ts", ">=", bound))
     elif args["what"] == "update":
-        more = chance.choice((1, -1))
+        more = 1 if world.is_mixed else chance.choice((1, -1))
         world.means(lambda rows: {k: {**r, "ts": r["ts"] + more} if r["ts"] <= bound else r for k, r in rows.items()})
         table.update({"ts": f"ts + {more}"}, where=("ts", "<=", bound))
     else:
