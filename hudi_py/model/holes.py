@@ -33,9 +33,20 @@ class Holes:
         """Return whether the snapshot of the commit at *time* may be incomplete."""
         return time < self.window and time not in self.snapshots
 
-    def as_extra_metadata(self) -> dict[str, str]:
-        """Return the entries that plans store; empty if there are no snapshots before the window."""
-        return {WINDOW: self.window, SNAPSHOTS: ",".join(self.snapshots)} if self.snapshots else {}
+    def as_extra_metadata(self, earliest: str = "") -> dict[str, str]:
+        """
+        Return the entries that plans store.
+
+        Args:
+            earliest: Requested time of the instant that the plan names as the earliest to retain; ``""`` for none.
+
+        Returns:
+            Empty if there are no snapshots before the window, and *earliest* is not before it either. Where it is, for
+            the sake of a lease, the window has to be named: else all since *earliest* would be taken for complete.
+        """
+        if self.snapshots:
+            return {WINDOW: self.window, SNAPSHOTS: ",".join(self.snapshots)}
+        return {WINDOW: self.window} if earliest < self.window and earliest else {}
 
 
 class CleanRecord(Protocol):

@@ -278,6 +278,31 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             ),
         ),
     ),
+    "clean by versions beside a lease whose floor is a pending compaction: what it left whole begins at its window": (
+        (
+            Kind(fixture="mor_compacted_pending-1.0.2", rows=True),
+            (
+                _write(192),
+                ("cluster", {"own": 3}),
+                ("lease", {"back": 0, "ttl": 50}),
+                ("clean", {"options": {"file_versions_retained": 2}, "settings": {}}),
+            ),
+        ),
+    ),
+    "savepoint beside a compaction that has written its files and is not completed": (
+        (Kind(fixture="mor_compacted_pending-1.1.1"), (_crash(5, ("compact", {})), _savepoint())),
+    ),
+    "savepoint of a commit that logged on the slice of a compaction which was planned meanwhile": (
+        (
+            Kind(version=8, metadata=False, deltas=True, rows=True, buckets=True),
+            (
+                _write(81, small_files=False),
+                _write(560),
+                ("meanwhile", {"n": 7}, _write(161, "INSERT", small_files=False), ("plan_compaction", {"seed": 551})),
+                _savepoint(3),
+            ),
+        ),
+    ),
     "restore to a savepoint of a compaction that completed after a later write, which it does not show": (
         (
             Kind(version=9, metadata=True, lock=True, lazy=True, deltas=True, rows=True),

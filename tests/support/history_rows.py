@@ -76,8 +76,9 @@ class RowsWorld(World):
         properties = table.config.properties
         is_told = bool(merge_rules_of(properties).stored_fields)
         # Log files of Hudi 0.x are merged by the ordering field also where the newest row of all should win.
-        world.is_ordered = is_told or bool(properties.get("hoodie.table.precombine.field"))
-        world.is_mixed = world.is_ordered and not is_told and table.config.table_type is TableType.MERGE_ON_READ
+        has_logs = table.config.table_type is TableType.MERGE_ON_READ
+        world.is_mixed = has_logs and not is_told and bool(properties.get("hoodie.table.precombine.field"))
+        world.is_ordered = is_told or world.is_mixed
         changeless = [*table.timeline.pending(*REWRITING)]
         changeless += pending_clusterings(table)
         world.ask_rows(table, changeless)
@@ -169,7 +170,7 @@ class RowsWorld(World):
                 self._effects[time] = effect
                 self._overtaken(time)
         if self._key is not None:
-            self.keys |= dict.fromkeys(self.rows.keys() - known, self._key)
+            self.keys |= dict.fromkeys(self.rows.keys() - known - self.clusterings, self._key)
         timeline = self.open().timeline
         for instant in timeline.writes.completed():
             self._ended[instant.requested_time] = instant.completion_time or instant.requested_time

@@ -6,7 +6,7 @@ Source: rules/table-services C; Hudi ``SavepointActionExecutor``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Final
 
@@ -155,13 +155,16 @@ def held_files(
         Partition path to file names, base file first; partitions without such a slice are left out.
     """
     held: dict[str, tuple[str, ...]] = {}
+    compacting = frozenset(operation.instant_time for operation in context.pending_compactions.values())
     for partition in partitions:
         names: list[str] = []
         for group in _live_groups(context, partition, requested_time):
-            for each in _slices_before(group, requested_time):
-                base = () if each.base_file is None else (each.base_file.name,)
-                names += base
+            for each in _slices_before(group, requested_time, compacting):
+                # What a pending compaction has written counts only when it completes; until then it may be undone.
+                if each.base_file is not None and each.base_instant_time not in compacting:
+                    names.append(each.base_file.name)
                 names += [log.name for log in each.log_files if _is_committed_log(context, log.instant_time)]
+            names += _logs_above(context, group, requested_time)
         if names:
             held[partition.partition_path] = tuple(names)
     return held
@@ -255,15 +258,33 @@ def _live_groups(context: ViewContext, partition: PartitionView, requested_time:
     return sorted((*partition.groups, *later), key=lambda group: group.file_id)
 
 
-def _slices_before(group: FileGroup, requested_time: str) -> list[FileSlice]:
-    """The newest slice; also the one below it if a pending compaction opened the newest without a base file."""
+def _logs_above(context: ViewContext, group: FileGroup, requested_time: str) -> list[str]:
+    """
+    Log files of commits at or before a time that lie in slices which later instants opened.
+
+    A delta commit that completes after a compaction was planned logs into the slice of that compaction, whose time is
+    later than its own. Layout 1 knows no such log files: there a slice is named by its base file.
+    """
+    if context.log_naming.tells_slice:
+        return []
+    return [
+        log.name
+        for each in group.slices
+        if each.base_instant_time > requested_time
+        for log in each.log_files
+        if log.instant_time <= requested_time and context.is_completed(log.instant_time)
+    ]
+
+
+def _slices_before(group: FileGroup, requested_time: str, compacting: Collection[str]) -> list[FileSlice]:
+    """The newest slice; also the one below it if a compaction that is pending opened the newest."""
     found = []
     for file_slice in group.slices:
         # Slices of later writes; a restore deletes them.
         if file_slice.base_instant_time > requested_time:
             continue
         found.append(file_slice)
-        if file_slice.base_file is not None:
+        if file_slice.base_file is not None and file_slice.base_instant_time not in compacting:
             break
     return found
 

@@ -245,9 +245,9 @@ def _back_to_leases(recheck: Recheck, plan: CleanerPlan) -> CleanerPlan:
     known = holes_of(plan)
     window = known.window or earliest.requested_time  # of a consumer, only the moment of its progress is promised
     times = {*known.snapshots, *(lease.instant for lease in leases if lease.instant < window)}
-    extra = Holes(window, tuple(sorted(times))).as_extra_metadata()
     commits = () if recheck.timeline is None else recheck.timeline.commits.completed()
     start = max((commit.requested_time for commit in commits if commit.requested_time <= floor), default=floor)
+    extra = Holes(window, tuple(sorted(times))).as_extra_metadata(start)
     return attrs.evolve(
         plan,
         earliest_instant_to_retain=attrs.evolve(earliest, requested_time=start),

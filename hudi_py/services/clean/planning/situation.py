@@ -126,8 +126,9 @@ class Situation:
         starts = (e.instant if e.pending else self._last_read(e) for e in self._leases if e.is_consumer)
         window = min((window, *starts))
         times = tuple(sorted(time for time in kept if not window or time < window))
-        extra = Holes(window, times).as_extra_metadata()
-        if self.keeps is not None and self.keeps.versions and self.retained_from(self.earliest) is not None:
+        retained = self.retained_from(self.earliest)
+        extra = Holes(window, times).as_extra_metadata("" if retained is None else retained.requested_time)
+        if self.keeps is not None and self.keeps.versions and retained is not None:
             extra[COUNTED_VERSIONS] = str(self.keeps.versions)
         return extra
 
