@@ -14,6 +14,7 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from operator import itemgetter
+from threading import RLock
 from typing import Final, NamedTuple
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
@@ -85,6 +86,8 @@ class NeededFiles:
         self._read_until = 0  # place of the oldest commit whose log files may lie on base files of those read so far
         self._position = -1
         self._lost: NotFound | None = None
+        # Folders are listed by several threads, each of which may ask for more commits to be read.
+        self._lock = RLock()
 
     @cached_property
     def commits(self) -> tuple[Instant, ...]:
@@ -117,15 +120,16 @@ class NeededFiles:
             entries: The files in the folder.
         """
         while True:
-            here = self._bases.get(partition_path, _NO_NAMES)
-            if self._position >= self._read_until and here.issuperset(names):
-                logs = self._logs.get(partition_path)
-                return len(here) == len(names) and (not logs or logs.issubset(map(_name, entries)))
-            try:
-                if not self._look_further():
+            with self._lock:
+                here = self._bases.get(partition_path, _NO_NAMES)
+                if self._position >= self._read_until and here.issuperset(names):
+                    logs = self._logs.get(partition_path)
+                    return len(here) == len(names) and (not logs or logs.issubset(map(_name, entries)))
+                try:
+                    if not self._look_further():
+                        return False
+                except NotFound:
                     return False
-            except NotFound:
-                return False
 
     def count_so_far(self, partition_path: str) -> int:
         """Number of files that the latest slices of a partition must have according to the commits read so far."""
@@ -233,15 +237,16 @@ class NeededFiles:
         return [(path.decode(), size) for path, size in found.items() if not gone or group_of_file(path) not in gone]
 
     def _named(self) -> Mapping[str, AbstractSet[str]]:
-        while self._look_further():
-            pass
-        if not self._logs:
-            return self._bases
-        none: AbstractSet[str] = frozenset()
-        return {
-            path: self._bases.get(path, none) | self._logs.get(path, none)
-            for path in self._bases.keys() | self._logs.keys()
-        }
+        with self._lock:
+            while self._look_further():
+                pass
+            if not self._logs:
+                return self._bases
+            none: AbstractSet[str] = frozenset()
+            return {
+                path: self._bases.get(path, none) | self._logs.get(path, none)
+                for path in self._bases.keys() | self._logs.keys()
+            }
 
     def _look_further(self) -> bool:
         """Add the files of the next older commit; False if all were read."""
