@@ -113,7 +113,9 @@ def open_as_it_is(
         timeline = store.load()
         try:
             _check_in_step(store, timeline, table, metadata)
-            if _is_clean_half_undone(store, timeline):
+            # A restore that is not completed has undone some of its commits. What they had replaced may be cleaned,
+            # which only a listing that is held against the commits shows.
+            if timeline.pending(Action.RESTORE) or _is_clean_half_undone(store, timeline):
                 return timeline, CheckedListing(Contents(store), timeline, only=only)
             return timeline, MetadataListing(MetadataReader(table, timeline, metadata))
         except (CorruptMetadata, NotFound):

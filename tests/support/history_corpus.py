@@ -289,6 +289,21 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             ),
         ),
     ),
+    "restore that is half done, beyond a clean of what its last commits had replaced, with a metadata table": (
+        (
+            Kind(version=9, metadata=True, lock=True, lazy=True),
+            (
+                _write(879, small_files=False),
+                _write(179),
+                _write(809, small_files=False),
+                _savepoint(2),
+                ("replace", {"kind": "INSERT_OVERWRITE_TABLE", "seed": 296}),
+                _CLEAN,
+                _crash(6, _RESTORE, "succeed but report failure"),
+                _crash(7, _RESTORE, "fail once"),
+            ),
+        ),
+    ),
     "savepoint beside a compaction that has written its files and is not completed": (
         (Kind(fixture="mor_compacted_pending-1.1.1"), (_crash(5, ("compact", {})), _savepoint())),
     ),

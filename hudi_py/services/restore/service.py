@@ -358,12 +358,12 @@ class RestoreService:
         refuse_leased(self.contents, f"restore to {savepoint_time}", completed)
 
     def _check_result(self, savepoint_time: str) -> None:
-        """Rule B-32: of all that has to be undone, nothing is left that another process completed meanwhile."""
-        left = [each for each in self._targets(self.contents.store.load(), savepoint_time) if each.is_completed]
-        if left:
+        """Rule B-32: the savepointed commit is the newest one now."""
+        completed = self.contents.store.load().writes.completed()
+        if not completed or completed[-1].requested_time != savepoint_time:
             raise ConflictError(
-                f"restore to {savepoint_time}: {left[0]} has been completed meanwhile; another writer is running: stop "
-                "it and restore again"
+                f"restore to {savepoint_time}: {completed[-1] if completed else 'nothing'} is the newest commit now; "
+                "another writer is running: stop it and restore again"
             )
 
     def _remove_rollbacks(self, savepoint_time: str) -> None:
