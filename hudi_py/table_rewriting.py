@@ -115,6 +115,34 @@ class TableRewriting(TableView):
         scheduled = self._changed(lambda: self.services.compaction(now=now).schedule())
         return None if scheduled is None else scheduled.requested_time
 
+    def cancel_compaction(self, instant: str) -> None:
+        """
+        Withdraw the plan of a pending compaction; an attempt that was begun is rolled back first.
+
+        Args:
+            instant: Its requested time.
+
+        Raises:
+            ConfigError: There is no such pending compaction.
+            RefusedError: It is running, by its heartbeat; or, in table version 6, log files rest on its plan.
+            ConflictError: Another process has begun it, or a write beside it, at this moment.
+        """
+        self._changed(lambda: self.services.compaction().cancel(instant))
+
+    def cancel_clustering(self, instant: str) -> None:
+        """
+        Withdraw the plan of a pending clustering; an attempt that was begun is rolled back first.
+
+        Args:
+            instant: Its requested time.
+
+        Raises:
+            ConfigError: There is no such pending clustering.
+            RefusedError: It is running, by its heartbeat.
+            ConflictError: Another process has begun it at this moment.
+        """
+        self._changed(lambda: self.services.clustering().cancel(instant))
+
     def plan_cluster(
         self,
         *,

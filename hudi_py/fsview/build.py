@@ -73,6 +73,8 @@ class ViewContext:
             all completed ones looks archived to it, and its files committed; here they are neither shown nor cleaned.
         completion_times: Requested time to completion time (layout 2).
         replaced: File group to the requested time of the replacecommit that replaced it (rule Z-5).
+        clustered: Requested time of each completed clustering to the names of the files that it wrote. A file of such a
+            time that it does not name is of a task that came too late: its rows are in the named files, too.
         pending_compactions: Pending compaction and log compaction, at most one per group.
         pending_clustering: File group to the requested time of the clustering that will replace it.
         extensions: File name extensions of the table's base files; empty where any is allowed.
@@ -87,6 +89,7 @@ class ViewContext:
     pending_times: frozenset[str] = frozenset()
     completion_times: Mapping[str, str] = attrs.field(factory=dict)
     replaced: Mapping[GroupKey, str] = attrs.field(factory=dict)
+    clustered: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     pending_compactions: Mapping[GroupKey, PendingOperation] = attrs.field(factory=dict)
     pending_clustering: Mapping[GroupKey, str] = attrs.field(factory=dict)
     extensions: frozenset[str] = frozenset()
@@ -117,7 +120,7 @@ class PartitionView:
         partition_path: Relative path.
         groups: Live file groups, by file id; slices newest first, committed ones only.
         replaced_groups: Groups that a completed replacecommit superseded.
-        uncommitted: Base files of instants that are neither completed nor archived.
+        uncommitted: Base files of instants that are neither completed nor archived, or of late tasks of a clustering.
         other_names: Names that are neither base nor log files.
     """
 
@@ -189,7 +192,11 @@ def _partition(
         key = (partition_path, file_id)
         committed: list[FileSlice] = []
         for file_slice in _slices(context, key, collected[file_id]):
-            (committed if is_committed(file_slice.base_instant_time) else uncommitted).append(file_slice)
+            is_shown = is_committed(file_slice.base_instant_time)
+            if is_shown and file_slice.base_instant_time in context.clustered:
+                base, named = file_slice.base_file, context.clustered[file_slice.base_instant_time]
+                is_shown = base is None or base.name in named
+            (committed if is_shown else uncommitted).append(file_slice)
         group = FileGroup(partition_path, file_id, tuple(committed))
         (replaced if key in context.replaced else groups).append(group)
     # Only after the view is built: a file of unknown standing matters, if it would be left out.

@@ -60,6 +60,7 @@ def load_context(
         pending_times=frozenset(i.requested_time for i in timeline.writes.pending()),
         completion_times=_completion_times(timeline, contents),
         replaced=_replaced(timeline, contents),
+        clustered=written_by_clusterings(timeline, contents),
         pending_compactions=_pending_compactions(timeline, contents),
         pending_clustering=_pending_clustering(timeline, contents) if with_clustering else {},
         extensions=contents.store.config.base_file_extensions,
@@ -252,6 +253,26 @@ def _replaced(timeline: Timeline, contents: Contents) -> dict[GroupKey, str]:
             for file_id in file_ids:
                 replaced[partition, file_id] = instant.requested_time
     return replaced
+
+
+def written_by_clusterings(timeline: Timeline, contents: Contents) -> dict[str, frozenset[str]]:
+    """
+    Requested time of each completed clustering to the names of the files that it wrote.
+
+    Raises:
+        CorruptMetadata: A replacecommit does not decode.
+    """
+    commits = ((each, contents.commit(each)) for each in timeline.completed(Action.REPLACE_COMMIT))
+    return {
+        instant.requested_time: frozenset(
+            (stat.path or "").rpartition("/")[2]
+            for of_partition in commit.partition_to_write_stats.values()
+            for stat in of_partition
+        )
+        for instant, commit in commits
+        # Without statistics of its writes it does not say what it wrote.
+        if commit.operation_type == "CLUSTER" and any(commit.partition_to_write_stats.values())
+    }
 
 
 def _pending_compactions(timeline: Timeline, contents: Contents) -> dict[GroupKey, PendingOperation]:

@@ -69,12 +69,11 @@ def cluster(
         service = opened.services.clustering(config)
         _show_plan(common, opened, service, service.plan())
     elif cancel is not None:
+        from hudi_py.inspection.rewrite_output import show_cancelled
+
         time = opened.resolve_time(cancel)
-        opened.services.clustering(config).cancel(time)
-        if common.as_json:
-            print_json({"instant": time, "cancelled": True})
-        else:
-            say(f"clustering {time} cancelled")
+        opened.cancel_clustering(time)
+        show_cancelled(common, time, "clustering")
     elif schedule_only:
         _show_scheduled(common, opened, opened.services.clustering(config))
     else:

@@ -24,6 +24,7 @@ _SHOWN_MAX = 50
 @click.option("--dry-run", is_flag=True, help="Show the plan; write nothing.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; any process can carry it out later.")
 @click.option("--execute", metavar="INSTANT", help="Carry out only this pending compaction.")
+@click.option("--cancel", metavar="INSTANT", help="Withdraw the plan of this pending compaction.")
 @engine_options("Write base files on threads (local), or on Spark executors; auto: on Spark under spark-submit.")
 @command
 def compact(
@@ -32,6 +33,7 @@ def compact(
     dry_run: bool,
     schedule_only: bool,
     execute: str | None,
+    cancel: str | None,
     engine: str,
     master: str | None,
 ) -> None:
@@ -41,12 +43,19 @@ def compact(
     A compaction is due after hoodie.compact.inline.max.delta.commits delta commits (5); see
     hoodie.compact.inline.trigger.strategy.
     """
-    at_most_one({"--dry-run": dry_run, "--schedule-only": schedule_only, "--execute": execute})
+    given = {"--dry-run": dry_run, "--schedule-only": schedule_only, "--execute": execute, "--cancel": cancel}
+    at_most_one(given)
     opened = common.open(table)
     now = common.planning_time(opened)
     if dry_run:
         opened = opened.rehearsal()
         _dry_run(common, opened, opened.services.compaction(now=now).plan())
+    elif cancel is not None:
+        from hudi_py.inspection.rewrite_output import show_cancelled
+
+        cancelled = opened.resolve_time(cancel)
+        opened.cancel_compaction(cancelled)
+        show_cancelled(common, cancelled, "compaction")
     elif schedule_only:
         _schedule(common, opened, opened.schedule_compaction(now=now))
     else:

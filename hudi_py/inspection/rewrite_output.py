@@ -36,3 +36,11 @@ def show_rewrites(common: Common, results: Sequence[RewriteResult], word: str, n
         )
     if not results:
         say(nothing())
+
+
+def show_cancelled(common: Common, time: str, word: str) -> None:
+    """Print that the plan with this requested time was withdrawn; *word* as for `show_rewrites`."""
+    if common.as_json:
+        print_json({"instant": time, "cancelled": True})
+    else:
+        say(f"{word} {time} cancelled")

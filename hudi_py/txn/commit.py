@@ -14,7 +14,7 @@ docs/architecture.md describes what actions do between two stages, and how servi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -220,7 +220,12 @@ def prepared(store: TimelineStore, action: Action, *, timeline: Timeline | None 
     return Prepared(store, action, store.new_time(timeline))
 
 
-def withdraw(store: TimelineStore, instants: Iterable[Instant], because: str) -> None:
+def withdraw(
+    store: TimelineStore,
+    instants: Iterable[Instant],
+    because: str,
+    check: Callable[[Timeline], None] | None = None,
+) -> None:
     """
     Remove requested instants that were not begun.
 
@@ -228,9 +233,11 @@ def withdraw(store: TimelineStore, instants: Iterable[Instant], because: str) ->
         store: The table's timeline.
         instants: Instants whose plans are no longer valid.
         because: The reason, for the log.
+        check: Called with the timeline once a plan is removed; raises if the plan is needed after all.
 
     Raises:
-        ConflictError: Another process has begun one of them at the same time; its plan was restored.
+        ConflictError: Another process has begun one of them at the same time, or *check* refused; its plan was
+            restored.
     """
     for instant in instants:
         # Looked for after the plan is deleted: a process that begins it later does not find it any more.
@@ -241,6 +248,12 @@ def withdraw(store: TimelineStore, instants: Iterable[Instant], because: str) ->
             # An inflight action without its plan could be neither finished nor rolled back.
             store.request(instant.action, instant.requested_time, plan)
             raise ConflictError(f"another process has begun {instant} at this moment; try again")
+        try:
+            if check is not None:
+                check(store.load())
+        except HudiError as error:
+            store.request(instant.action, instant.requested_time, plan)
+            raise ConflictError(f"another process was faster, nothing was changed: {error}") from error
         log.warning("plan.withdrawn", instant=str(instant), because=because)
 
 

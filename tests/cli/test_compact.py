@@ -36,3 +36,13 @@ def test_wrong_usage_is_told(run, tmp_path):
     assert run("compact", table, "--dry-run", "--schedule-only").code == 2
     assert run("compact", table, "--execute", "20240101000000000").code == 2
     assert run("compact", str(unpack("cow_nomdt-1.1.1", tmp_path))).code == 2
+
+
+def test_a_cancelled_plan_is_gone(run, tmp_path):
+    """The next one is another; the option goes with no other."""
+    table = str(unpack("mor_logs-1.1.1", tmp_path))
+    time = document(run, "compact", table, "--schedule-only", *DUE)["instant"]
+    assert document(run, "compact", table, "--cancel", time) == {"instant": time, "cancelled": True}
+    assert document(run, "compact", table, "--dry-run", *DUE)["pending_compactions"] == []
+    assert run("compact", table, "--cancel", time).code == 2
+    assert run("compact", table, "--cancel", time, "--dry-run").code == 2

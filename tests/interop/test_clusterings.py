@@ -1,6 +1,7 @@
-"""Clusterings that real Apache Hudi planned, carried out by us; it reads, updates and cleans afterwards."""
+"""Clusterings that one side plans and the other carries out; each reads, updates, cleans and rolls back afterwards."""
 
 import pytest
+from real_hudi import canonical_rows
 
 import hudi_py
 from support.interop_model import PARTITIONED, Model
@@ -63,3 +64,62 @@ def test_plans_of_apache_hudi_are_carried_out(peer, tmp_path, table_type):
     peer.clean(path, ONE_COMMIT | OPTIONS)
     assert peer.read(path) == peer.read(path, metadata=True) == model.rows()
     assert not [each for each in hudi_py_json("check", str(path)) if each["severity"] != "info"]
+
+
+@pytest.mark.parametrize(
+    ("table_type", "layout"), [("COPY_ON_WRITE", "linear"), ("COPY_ON_WRITE", "hilbert"), ("MERGE_ON_READ", "z-order")]
+)
+def test_apache_hudi_carries_out_our_plans(peer, tmp_path, table_type, layout):
+    """It writes the same rows with the same meta columns; either side undoes it, and carries out the plan again."""
+    path, model = tmp_path / "t", Model(PARTITIONED)
+    small_files(peer, path, model, table_type)
+    before = peer.read(path, meta=True)
+    order = ("--sort-by", "amount,ts", "--layout", layout)
+    instant = hudi_py_json("cluster", str(path), "--schedule-only", *order)["instant"]
+    peer.carry_out(path, "CLUSTER", instant, OPTIONS)
+    assert_rewritten(peer, path, model, before, instant)
+
+    hudi_py_json("rollback", str(path), instant)  # we undo what it carried out
+    assert peer.read(path, meta=True) == before
+    assert in_files(path) == before
+    (done,) = hudi_py_json("cluster", str(path), "--execute", plan_again(peer, path, order))["clusterings"]
+    assert_rewritten(peer, path, model, before, done["instant"])
+
+    peer.rollback(path, done["instant"], OPTIONS)  # and it undoes what we carried out
+    assert peer.read(path, meta=True) == before
+    assert in_files(path) == before
+    again = plan_again(peer, path, order)
+    peer.carry_out(path, "CLUSTER", again, OPTIONS)
+    assert_rewritten(peer, path, model, before, again)
+
+    update(peer, path, model, range(0, 12, 2), 3)
+    hudi_py.open_table(str(path)).upsert(model.upsert(PARTITIONED.batch(range(1, 12, 2), 4)))
+    hudi_py_json("clean", str(path), "--commits-retained", "1")
+    peer.clean(path, ONE_COMMIT | OPTIONS)
+    assert peer.read(path) == peer.read(path, metadata=True) == model.rows()
+    assert peer.file_slices(path) == peer.file_slices(path, use_metadata=True)
+    assert not [each for each in hudi_py_json("check", str(path)) if each["severity"] != "info"]
+
+
+def plan_again(peer, path, order):
+    """The pending plan, if the rollback kept it as ours does; else a new one."""
+    pending = hudi_py_json("cluster", str(path), "--dry-run", *order)["pending"]
+    return pending[0] if pending else hudi_py_json("cluster", str(path), "--schedule-only", *order)["instant"]
+
+
+def assert_rewritten(peer, path, model, before, instant):
+    assert peer.read(path) == peer.read(path, metadata=True) == model.rows()
+    assert without_files(peer.read(path, meta=True)) == without_files(before) == without_files(in_files(path))
+    table = hudi_py.open_table(str(path))
+    stats = table.contents.commit(table.timeline.find(instant)).partition_to_write_stats
+    assert {len(of_partition) for of_partition in stats.values()} == {1}
+    assert not [each for each in table.check() if each.severity.value != "info"]
+
+
+def in_files(path):
+    return canonical_rows(hudi_py.open_table(str(path)).rows(with_meta=True).to_arrow().to_pylist(), meta=True)
+
+
+def without_files(rows):
+    """A clustering moves rows to other files; all else stays."""
+    return [{name: value for name, value in row.items() if name != "_hoodie_file_name"} for row in rows]

@@ -34,6 +34,7 @@ OTHERS = {
     "locks, leases, fences, markers, heartbeats, policies, a copy of the properties": {
         *(
             "timeline.policy_file",
+            "txn.attempt",
             "txn.file_lock",
             "timeline.leases",
             "timeline.fence",

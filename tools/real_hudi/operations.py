@@ -166,7 +166,13 @@ class Operations:
             else:
                 client.compact(instant, True)
 
-        self._with_client(table, options, run)
+        schema = {} if service != "CLUSTER" else {"hoodie.avro.schema": self._schema_text(table)}
+        self._with_client(table, {**schema, **(options or {})}, run)
+
+    def _schema_text(self, table: str) -> str:
+        """The columns of the rows, which a clustering takes from its settings."""
+        resolver = self._hudi.jvm.org.apache.hudi.common.table.TableSchemaResolver(self._hudi.meta_client(table))
+        return str(resolver.getTableAvroSchema(False).toString())
 
     def schedule_undo(self, table: str, instant: str, *, restore: bool = False) -> str:
         """Store the plan of a rollback (or restore) and undo nothing; returns its instant."""

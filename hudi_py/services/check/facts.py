@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from typing import Any
+from functools import cached_property
+from typing import Any, Final
 
 import attrs
 
 from hudi_py.fsview.build import GroupKey
 from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.archive import ArchivedFile
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.versions.format import LogNaming
@@ -25,6 +27,9 @@ class Health(enum.Enum):
     EMPTY = "empty"
     DAMAGED = "does not decode"
     ABSENT = "not there"
+
+
+_REWRITES: Final[Mapping[str | None, str]] = {"CLUSTER": "clustering", "COMPACT": "compaction"}
 
 
 @attrs.frozen(kw_only=True)
@@ -118,6 +123,16 @@ class TableFacts:
     metadata: MetadataFacts | None = None
     has_metadata_folder: bool = False
     base_file_extensions: frozenset[str] = frozenset()
+
+    @cached_property
+    def rewrites(self) -> Mapping[str, str]:
+        """Requested time of each completed compaction and clustering to which of them it is: both only move rows."""
+        done = ((each.instant.requested_time, each.content) for each in self.instants if each.instant.is_completed)
+        return {
+            time: _REWRITES[content.operation_type]
+            for time, content in done
+            if isinstance(content, CommitMetadata) and content.operation_type in _REWRITES
+        }
 
     @property
     def is_archive_empty(self) -> bool:

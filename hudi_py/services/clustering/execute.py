@@ -30,8 +30,8 @@ from hudi_py.services.rewriting.publish import publish
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import put_up_fence
-from hudi_py.timeline.heartbeat import Heart
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.attempt import Attempt
 from hudi_py.txn.commit import Begun
 
 
@@ -55,7 +55,7 @@ class ClusteringExecutor:
         works: Sequence[GroupWork],
         job: ClusteringJob,
         seen: Timeline,
-        heart: Heart | None = None,
+        attempt: Attempt,
     ) -> RewriteResult:
         """
         Rewrite the groups of a plan and complete the clustering.
@@ -66,7 +66,7 @@ class ClusteringExecutor:
             works: What the plan stands for.
             job: What the tasks need to know.
             seen: The timeline that *works* were found with.
-            heart: Writes its heartbeats, if it has any.
+            attempt: Shows others that it is at work.
 
         Raises:
             ConflictError: Another process changed one of the groups, rolled the attempt back, or completed it.
@@ -93,7 +93,7 @@ class ClusteringExecutor:
             operation="CLUSTER",
             schema=job.avro_schema,
             replaced=replaced_groups(plan),
-            heart=heart,
+            attempt=attempt,
             check=partial(self._refuse_changed, plan, seen),
         )
         stats = [each.stat for each in written]

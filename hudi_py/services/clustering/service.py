@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from hudi_py.config.clustering import ClusteringConfig
-from hudi_py.config.concurrency import failed_writes_policy, require_checked_by_writers
+from hudi_py.config.concurrency import require_checked_by_writers
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
@@ -37,9 +37,10 @@ from hudi_py.services.rewriting.publish import pending_targets
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import take_down_fence
-from hudi_py.timeline.heartbeat import Heart, Rhythm, pulses
+from hudi_py.timeline.heartbeat import Rhythm, pulses
 from hudi_py.timeline.properties_file import recover_properties
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.attempt import Attempt, take_back
 from hudi_py.txn.commit import Prepared, Requested, withdraw
 
 
@@ -225,7 +226,12 @@ class ClusteringService:
         instant = self._named(requested_time)
         self._refuse_restore(store.load())
         if instant.state is State.INFLIGHT or requested_time in pending_targets(store.load(), self.contents):
-            self.roll_back(requested_time)
+            take_back(store, self.settings, requested_time, self.roll_back)
+        with Attempt(store, self.settings, requested_time) as attempt:
+            return self._attempt(requested_time, attempt)
+
+    def _attempt(self, requested_time: str, attempt: Attempt) -> RewriteResult:
+        store = self.contents.store
         with store.lock.held(f"clustering {requested_time}"):
             self.metadata_table.prepare(writes_data=True)
             instant = self._named(requested_time)
@@ -238,27 +244,13 @@ class ClusteringService:
             job = self._stored.job(found, requested_time)
             # An attempt that was rolled back left one, and it would stop our own tasks.
             take_down_fence(store.storage, requested_time)
-            heart = None
-            if failed_writes_policy(self.settings) == "LAZY":
-                heart = Heart(store.storage, store.clock, Rhythm.of(self.settings))
-                # Before the inflight file: from that moment other writers may take the attempt for dead.
-                heart.start(requested_time)
-            try:
-                begun = Requested(store, instant).begin()
-            except BaseException:
-                if heart is not None:
-                    heart.stop()
-                raise
+            begun = attempt.begin(Requested(store, instant))
         executor = ClusteringExecutor(
             contents=self.contents,
             metadata_table=self.metadata_table,
             engine=self.engine.prepared(store.storage, len(found.works)),
         )
-        try:
-            return executor.execute(begun, found.plan, found.works, job, found.timeline, heart)
-        finally:
-            if heart is not None:
-                heart.stop()
+        return executor.execute(begun, found.plan, found.works, job, found.timeline, attempt)
 
     def cancel(self, requested_time: str) -> None:
         """
@@ -270,7 +262,7 @@ class ClusteringService:
         """
         store = self.contents.store
         if self._named(requested_time).state is State.INFLIGHT:
-            self.roll_back(requested_time)
+            take_back(store, self.settings, requested_time, self.roll_back)
         with store.lock.held(f"clustering {requested_time}"):
             withdraw(store, [self._named(requested_time)], "it was cancelled")
 

@@ -21,7 +21,6 @@ from datetime import datetime
 import attrs
 
 from hudi_py.config.compaction import CompactionConfig
-from hudi_py.config.concurrency import failed_writes_policy
 from hudi_py.config.table import TableConfig, TableType
 from hudi_py.engine.base import Engine
 from hudi_py.errors import ConfigError, ConflictError, RefusedError
@@ -31,6 +30,7 @@ from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
+from hudi_py.model.files import join_path, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time
 from hudi_py.rows.base_file import BaseFileOptions
@@ -46,10 +46,10 @@ from hudi_py.services.rewriting.tasks import RewriteJob
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import put_up_fence, take_down_fence
-from hudi_py.timeline.heartbeat import Heart, Rhythm
 from hudi_py.timeline.markers import delete_markers_of_completed
 from hudi_py.timeline.timeline import Timeline
-from hudi_py.txn.commit import Begun, Prepared, Requested
+from hudi_py.txn.attempt import Attempt, take_back
+from hudi_py.txn.commit import Begun, Prepared, Requested, withdraw
 
 
 @attrs.frozen(kw_only=True)
@@ -172,8 +172,9 @@ class CompactionService:
         """
         self._require_merge_on_read()
         started = MONOTONIC()
-        begun, heart = self._begin(requested_time)
-        try:
+        self._take_back(requested_time)
+        with Attempt(self.contents.store, self.metadata_table.settings, requested_time) as attempt:
+            begun = self._begin(requested_time, attempt)
             timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
             root = self.contents.store.storage.root
             context = load_context(timeline, self.contents, with_clustering=False)
@@ -192,11 +193,8 @@ class CompactionService:
                 written,
                 operation="COMPACT",
                 schema=job.avro_schema,
-                heart=heart,
+                attempt=attempt,
             )
-        finally:
-            if heart is not None:
-                heart.stop()
         return RewriteResult(
             instant=requested_time,
             metadata=metadata,
@@ -207,33 +205,70 @@ class CompactionService:
             seconds=MONOTONIC() - started,
         )
 
-    def _begin(self, requested_time: str) -> tuple[Begun, Heart | None]:
-        """Take back what an earlier attempt left (B-25), then make the compaction inflight."""
+    def cancel(self, requested_time: str) -> None:
+        """
+        Withdraw the plan of a pending compaction; an attempt that was begun is rolled back first.
+
+        In layout 1 log files that were written since the plan belong on the base file that it is going to write: once
+        there are any, or a write that may be adding one, the plan stays.
+
+        Raises:
+            ConfigError: There is no pending compaction with this time.
+            RefusedError: Log files rest on the plan, or may do so soon.
+            ConflictError: Another process has begun it, or a write beside it, at this moment.
+        """
         store = self.contents.store
-        timeline = store.load()
+        if self._pending(store.load(), requested_time).state is State.INFLIGHT:
+            take_back(store, self.metadata_table.settings, requested_time, self.rollback.roll_back)
+        with store.lock.held(f"compaction {requested_time}"):
+            timeline = store.load()
+            instant = self._pending(timeline, requested_time)
+            self._refuse_what_rests_on(instant, timeline)
+            # Looked at again behind the removal: without a lock, a write may have begun that has seen the plan.
+            withdraw(store, [instant], "it was cancelled", lambda now: self._refuse_writers_of_layout_1(instant, now))
+
+    def _refuse_what_rests_on(self, instant: Instant, timeline: Timeline) -> None:
+        if not self.table.format.log_naming.tells_slice:
+            return
+        self._refuse_writers_of_layout_1(instant, timeline)
+        plan = self.contents.compaction_plan(instant)
+        for partition in sorted({each.partition_path or "" for each in plan.operations}):
+            for entry in self.contents.store.storage.list(partition):
+                parsed = parse_log_file(entry.name)
+                if parsed is not None and parsed.instant_time == instant.requested_time:
+                    raise RefusedError(
+                        f"{instant} stays: {join_path(partition, entry.name)} was written since it was planned, for "
+                        "the base file that it plans; carry the compaction out with hudi-py compact"
+                    )
+
+    def _refuse_writers_of_layout_1(self, instant: Instant, timeline: Timeline) -> None:
+        pending = timeline.pending(Action.COMMIT, Action.DELTA_COMMIT)
+        if pending and self.table.format.log_naming.tells_slice:
+            raise RefusedError(
+                f"{instant} stays: {pending[0]} is pending, and may be writing log files for the base file that it "
+                "plans; try again when that write is over, or carry the compaction out"
+            )
+
+    def _take_back(self, requested_time: str) -> None:
+        """Take back what an earlier attempt left (B-25)."""
+        timeline = self.contents.store.load()
         found = self._pending(timeline, requested_time)
         for instant in timeline.pending(Action.RESTORE):
             raise RefusedError(f"{instant} is pending; finish it first with hudi-py recover")
         if found.state is State.INFLIGHT or requested_time in pending_targets(timeline, self.contents):
-            self.rollback.roll_back(requested_time)
-        settings = self.metadata_table.settings
+            take_back(self.contents.store, self.metadata_table.settings, requested_time, self.rollback.roll_back)
+
+    def _begin(self, requested_time: str, attempt: Attempt) -> Begun:
+        """Make the compaction inflight."""
+        store = self.contents.store
         with store.lock.held(f"compaction {requested_time}"):
             self.metadata_table.prepare(writes_data=True)
             requested = Requested(store, self._pending(store.load(), requested_time))
             # It was taken back to its plan a moment ago, so whoever began it again is at work.
             if requested.instant.state is not State.REQUESTED:
                 raise ConflictError(f"another process has just begun {requested.instant}; try again when it is done")
-            heart = None
-            if failed_writes_policy(settings) == "LAZY":
-                heart = Heart(store.storage, store.clock, Rhythm.of(settings))
-                heart.start(requested_time)
-            try:
-                take_down_fence(store.storage, requested_time)
-                return requested.begin(), heart
-            except BaseException:
-                if heart is not None:
-                    heart.stop()
-                raise
+            take_down_fence(store.storage, requested_time)
+            return attempt.begin(requested)
 
     def _pending(self, timeline: Timeline, requested_time: str) -> Instant:
         for instant in timeline.pending(Action.COMPACTION):

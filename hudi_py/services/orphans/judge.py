@@ -37,10 +37,18 @@ class Suspicion:
         origins: The times of the table's writes.
         undone: Requested time of each write that was undone, to what undid it.
         cleaned: Partition path to names of files that completed cleans recorded, to the clean.
+        clustered: Requested time of each completed clustering to the names of its files: no other name tells of a late
+            task, whose file has an id of its own.
     """
 
-    def __init__(self, origins: Origins, undone: Mapping[str, str], cleaned: Mapping[str, Mapping[str, str]]) -> None:
-        self._origins, self._undone, self._cleaned = origins, undone, cleaned
+    def __init__(
+        self,
+        origins: Origins,
+        undone: Mapping[str, str],
+        cleaned: Mapping[str, Mapping[str, str]],
+        clustered: Mapping[str, frozenset[str]],
+    ) -> None:
+        self._origins, self._undone, self._cleaned, self._clustered = origins, undone, cleaned, clustered
         self._is_suspect: dict[str, bool] = {}
         self.files_seen = 0
         self.early: set[str] = set()
@@ -62,7 +70,7 @@ class Suspicion:
             is_suspect = self._is_suspect.get(time)
             if is_suspect is None:
                 is_suspect = self._is_suspect[time] = self._judge(time)
-            if is_suspect or name in cleaned:
+            if is_suspect or name in cleaned or (time in self._clustered and name not in self._clustered[time]):
                 found[name] = entry
             if isinstance(parsed, BaseFile):  # of two attempts of a task, one is left over
                 other = attempts.setdefault((parsed.file_id, time), entry)
@@ -160,13 +168,21 @@ def _reason(seen: Surroundings, file: OrphanFile, parsed: BaseFile | LogFile) ->
 
 
 def _left_by_a_task(seen: Surroundings, file: OrphanFile, parsed: BaseFile | LogFile) -> tuple[str, str]:
-    """A base file that its commit does not name; only beside the one that it names it is left by a retried task."""
+    """
+    A base file that its commit does not name.
+
+    It holds rows that are nowhere else, unless it lies beside the file that the commit names instead, or the commit is
+    of a rewrite: what a late task of that wrote is in its other files, too.
+    """
     if isinstance(parsed, LogFile):
         return "", ""
     time, prefix = parsed.instant_time, f"{parsed.file_id}_"
     for name, named in seen.expected.named.get(file.partition_path, {}).items():
         if named.requested_time == time and name.startswith(prefix):
             return f"a task that was retried left it: {time} names {name} instead", ""
+    operation = seen.facts.rewrites.get(time)
+    if operation is not None:
+        return f"a task of {time} left it: a {operation} only moves rows, and they are in the files that it names", ""
     return f"{time} does not name it", "readers show its rows; see hudi-py check (file-unnamed)"
 
 

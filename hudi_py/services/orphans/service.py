@@ -19,7 +19,7 @@ from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, UnsupportedTable
 from hudi_py.fsview.fate import judge_partition_files
-from hudi_py.fsview.loader import load_facts
+from hudi_py.fsview.loader import load_facts, written_by_clusterings
 from hudi_py.fsview.origin import Origins
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
@@ -165,7 +165,12 @@ class OrphanService:
             # Only what the active timeline proves is a suspect then; `doubts` refuses the removal anyway, and a dry
             # run still lists what it can.
             origins = Origins(timeline, None)
-        suspicion = Suspicion(origins, _undone(self.contents, timeline)[0], _cleaned(self.contents, timeline))
+        try:
+            clustered = written_by_clusterings(timeline, self.contents)
+        except (CorruptMetadata, NotFound):  # `doubts` names it
+            clustered = {}
+        undone, cleaned = _undone(self.contents, timeline)[0], _cleaned(self.contents, timeline)
+        suspicion = Suspicion(origins, undone, cleaned, clustered)
         for folder in self._folders(others.append):
             # A young folder counts as full: a writer creates the folder of a partition before its first file.
             folders[folder.path] = bool(folder.files) or not _is_old(folder, before)

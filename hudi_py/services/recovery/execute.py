@@ -36,6 +36,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Rhythm, delete_heartbeat, heartbeat_ages
 from hudi_py.timeline.properties_file import recover_properties
 from hudi_py.timeline.store import TimelineStore
+from hudi_py.txn.attempt import forget_attempt, proof_of_failure
 
 _UNDER_LOCK = frozenset(
     (Step.RESTORE_PROPERTIES, Step.MEND_PLAN, Step.QUARANTINE, Step.REWRITE_METAFILE, Step.DROP_METADATA_TABLE)
@@ -177,6 +178,9 @@ class RecoveryExecutor:
 
     def _roll_back(self, finding: RecoveryFinding) -> None:
         """Read the heartbeat again: since recovery looked, the writer may have continued or completed (B-3, K-14)."""
+        if finding.problem is Problem.STARTED_SERVICE:
+            self._take_back(_instant(finding))
+            return
         storage = self._store.storage
         age = heartbeat_ages(storage, self._store.clock).get(finding.time)
         if age is not None and not Rhythm.of(self.settings).is_expired(age):
@@ -184,6 +188,15 @@ class RecoveryExecutor:
         self._rollbacks.run(only=frozenset({finding.time}), is_dead=self._is_dead)
         if all(each.requested_time != finding.time for each in self._store.load()):
             delete_heartbeat(storage, finding.time)
+
+    def _take_back(self, instant: Instant) -> None:
+        """Roll back the attempt of a compaction or clustering; its plan stays (B-25)."""
+        time = instant.requested_time
+        # Another process may have begun it again since.
+        if proof_of_failure(self._store, self.settings, time) is None:
+            raise ConflictError(f"{instant} was begun again by another process in the meantime")
+        self._rollbacks.roll_back(time)
+        forget_attempt(self._store.storage, time)
 
     def _is_dead(self, requested_time: str) -> bool:
         return FailedWrites(

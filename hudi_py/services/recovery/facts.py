@@ -74,6 +74,8 @@ class RecoveryFacts:
         heartbeats: Requested time to age in milliseconds.
         expiry_ms: From which age on a heartbeat is dead.
         markers: Times of all marker folders.
+        failed: Requested time of each inflight compaction or clustering whose attempt is proven to have failed, to why.
+        rewrites: Requested time of each completed compaction and clustering to which of them it is.
         carried: Times of compactions without a readable plan that occur in the name of a data file.
         undone: Writes that completed rollbacks and restores undid, by time.
         archived: Completed writes of the archived timeline; None when it was not needed or cannot be read.
@@ -97,6 +99,8 @@ class RecoveryFacts:
     heartbeats: Mapping[str, int] = attrs.field(factory=dict)
     expiry_ms: int = 120_000
     markers: tuple[str, ...] = ()
+    failed: Mapping[str, str] = attrs.field(factory=dict)
+    rewrites: Mapping[str, str] = attrs.field(factory=dict)
     carried: frozenset[str] = frozenset()
     undone: Mapping[str, Undone] = attrs.field(factory=dict)
     archived: frozenset[str] | None = None

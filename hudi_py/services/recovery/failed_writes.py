@@ -12,10 +12,10 @@ import attrs
 from hudi_py.config.concurrency import failed_writes_policy
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import ConflictError, UnsupportedTable
+from hudi_py.errors import ConflictError, CorruptMetadata, UnsupportedTable
 from hudi_py.fsview.loader import load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.model.instant import Action
+from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import RollbackMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.rollback.plan import RUN_AGAIN
@@ -98,7 +98,7 @@ class FailedWrites:
         store = self.contents.store
         rhythm = Rhythm.of(self.settings)
         pending = frozenset(
-            write.requested_time for write in timeline.writes.pending() if write.action not in RUN_AGAIN
+            write.requested_time for write in timeline.writes.pending() if not self._is_run_again(write)
         )
         if not pending:
             return frozenset(), pending
@@ -106,6 +106,15 @@ class FailedWrites:
         # (B-5).
         ages = heartbeat_ages(store.storage, store.clock)
         return frozenset(time for time in pending if time in ages and not rhythm.is_expired(ages[time])), pending
+
+    def _is_run_again(self, write: Instant) -> bool:
+        """Whether it is a compaction or clustering: its own service takes an attempt back, and writers go on beside."""
+        if write.action is not Action.REPLACE_COMMIT:
+            return write.action in RUN_AGAIN
+        try:
+            return self.contents.is_clustering(write)
+        except CorruptMetadata:  # the rollback keeps it, and says why
+            return False
 
     def _roll_back(self, chosen: frozenset[str], timeline: Timeline | None = None) -> list[RollbackMetadata]:
         """

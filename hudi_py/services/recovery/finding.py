@@ -26,6 +26,7 @@ class Problem(enum.Enum):
     STALE_MARKERS = "markers of a write that is over"
     STALE_HEARTBEAT = "heartbeat of a write that is over"
     ORPHANS = "files of a write that was undone"
+    LATE_FILES = "files of late tasks"
     UNKNOWN_FILES = "files of no known write"
     LOST_FILES = "committed files are missing"
     METADATA_TABLE = "metadata table out of step"

@@ -32,6 +32,8 @@ from hudi_py.timeline.heartbeat import Rhythm, heartbeat_ages
 from hudi_py.timeline.markers import instants_with_markers
 from hudi_py.timeline.properties_file import unfinished_rewrite
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.attempt import proof_of_failure
+from hudi_py.txn.pairs import REWRITES
 
 T = TypeVar("T")
 Undoings = dict[str, Undone]
@@ -79,6 +81,8 @@ def gather_recovery_facts(contents: Contents, table: TableConfig, settings: Sett
         heartbeats=ages,
         expiry_ms=rhythm.expiry_ms,
         markers=markers,
+        failed=_failed(contents, settings, timeline, clusterings),
+        rewrites=seen.facts.rewrites,
         carried=_carried(store.storage, _unplanned(timeline, health)),
         undone=undone,
         archived=archived,
@@ -93,6 +97,18 @@ def gather_recovery_facts(contents: Contents, table: TableConfig, settings: Sett
         stale_cleans=_stale_cleans(contents, timeline),
         metafiles={} if seen.has_moved else _metafiles(store.storage, seen, store.clock.now()),
     )
+
+
+def _failed(contents: Contents, settings: Settings, timeline: Timeline, clusterings: frozenset[str]) -> dict[str, str]:
+    """Inflight compactions and clusterings whose attempt is proven to have failed, to why."""
+    begun = (
+        each.requested_time
+        for each in timeline.pending(*REWRITES, Action.REPLACE_COMMIT)
+        if each.state is State.INFLIGHT
+        and (each.action is not Action.REPLACE_COMMIT or each.requested_time in clusterings)
+    )
+    whys = {time: proof_of_failure(contents.store, settings, time) for time in begun}
+    return {time: why for time, why in whys.items() if why is not None}
 
 
 def _stale_cleans(contents: Contents, timeline: Timeline) -> dict[str, str]:

@@ -158,13 +158,25 @@ def _pending_service(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
             evidence=("the process that runs this service carries out its plan",),
             instant=instant,
         )
+    time = instant.requested_time
+    why = facts.failed.get(time)
+    if why is not None and facts.policy != "NEVER":
+        return RecoveryFinding(
+            problem=Problem.STARTED_SERVICE,
+            step=Step.ROLL_BACK,
+            evidence=(why, "its plan stays, and its next run carries it out"),
+            instant=instant,
+        )
+    evidence = "it may still be running: services of Apache Hudi have no heartbeat"
+    if why is not None:
+        evidence = f"{why}; hoodie.clean.failed.writes.policy=NEVER: failed attempts are only reported"
+    elif facts.is_alive(time):
+        age = seconds(facts.heartbeats[time])
+        evidence = f"its heartbeat is {age} old, and expires after {seconds(facts.expiry_ms)}"
     return RecoveryFinding(
         problem=Problem.STARTED_SERVICE,
         step=Step.LEAVE,
-        evidence=(
-            "it may still be running: services have no heartbeat",
-            f"its next run starts it again; hudi-py rollback {instant.requested_time} undoes the attempt only",
-        ),
+        evidence=(evidence, f"its next run starts it again; hudi-py rollback {time} undoes the attempt only"),
         instant=instant,
     )
 

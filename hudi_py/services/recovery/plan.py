@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from hudi_py.model.files import parse_base_file
 from hudi_py.services.recovery.contradictions import contradictions
 from hudi_py.services.recovery.facts import Lock, RecoveryFacts
 from hudi_py.services.recovery.finding import ORDER, Problem, RecoveryFinding, Step, seconds
@@ -27,7 +28,7 @@ _HEARTBEATS: Final = ".hoodie/.heartbeat"
 def plan_recovery(facts: RecoveryFacts) -> tuple[RecoveryFinding, ...]:
     """Return all findings, in the order in which their steps are taken."""
     found = [*_properties(facts), *judge_instants(facts), *_left_behind(facts), *_files(facts), *_metadata_table(facts)]
-    found += _metafiles(facts)
+    found += [*_late_files(facts), *_metafiles(facts)]
     if not any(each.is_settled_by_us and each.problem in _CLOUDING for each in found):
         found += contradictions(facts.found, found)
     return tuple(sorted(found, key=lambda each: ORDER[each.step]))  # stable: newest writes first within a step
@@ -162,6 +163,27 @@ def _files(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
             evidence=(count, f"{missing}; {seen}"),
             requested_time=time,
             paths=files.paths,
+        )
+
+
+def _late_files(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
+    """Files that a completed rewrite does not name; those of a write may hold the only copy of rows."""
+    late: dict[str, list[str]] = {}
+    for each in facts.found:
+        parsed = parse_base_file(each.where.rpartition("/")[2]) if each.code == "file-unnamed" else None
+        if parsed is not None and parsed.instant_time in facts.rewrites:
+            late.setdefault(parsed.instant_time, []).append(each.where)
+    for time, paths in sorted(late.items()):
+        yield RecoveryFinding(
+            problem=Problem.LATE_FILES,
+            step=Step.REMOVE_FILES,
+            evidence=(
+                f"the completed {facts.rewrites[time]} {time} does not name {len(paths)} files of its time",
+                "tasks of an attempt that was given up wrote them",
+                "it only moves rows, and all of them are in the files that it names",
+            ),
+            requested_time=time,
+            paths=tuple(sorted(paths)),
         )
 
 

@@ -16,9 +16,9 @@ from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.log import log
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.heartbeat import Heart, delete_heartbeat
 from hudi_py.timeline.markers import delete_markers, delete_unnamed, read_markers
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.attempt import Attempt
 from hudi_py.txn.commit import Begun
 
 
@@ -30,8 +30,8 @@ def publish(
     *,
     operation: str,
     schema: str,
+    attempt: Attempt,
     replaced: Mapping[str, tuple[str, ...]] | None = None,
-    heart: Heart | None = None,
     check: Callable[[Timeline], None] | None = None,
 ) -> CommitMetadata:
     """
@@ -44,8 +44,8 @@ def publish(
         written: All files that it wrote.
         operation: ``COMPACT`` or ``CLUSTER``.
         schema: Avro text of the rows.
+        attempt: Shows others that it is at work.
         replaced: Partition path to ids of replaced file groups; None for a compaction.
-        heart: Writes its heartbeats, if it has any.
         check: Called with the timeline, under the lock; raises if the service must not complete.
 
     Raises:
@@ -65,9 +65,8 @@ def publish(
     ranges = {each.stat.path: each.ranges for each in written if each.stat.path and each.ranges}
     paths = {each.stat.path for each in written}
     with begun.ready() as ready:
-        if heart is not None:
-            # An attempt whose heartbeat expired counts as dead, and may be rolled back by another process.
-            heart.check()
+        # An attempt whose heartbeat expired counts as dead, and may be rolled back by another process.
+        attempt.check()
         if check is not None:
             check(ready.timeline)
         markers = read_markers(storage, time) or frozenset()
@@ -82,9 +81,7 @@ def publish(
         recorded.publish(metadata)
         # After the commit point: until then a rollback finds the files by their markers.
         delete_markers(storage, time)
-        if heart is not None:
-            heart.stop()
-            delete_heartbeat(storage, time)
+        attempt.end()
     log.info("rewrite.completed", instant=time, operation=operation, files_written=len(paths))
     return metadata
 

@@ -21,6 +21,7 @@ from hudi_py.services.rollback.before import Before
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Pulse, Rhythm, pulses
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.attempt import why_failed
 from hudi_py.txn.pairs import REWRITES, Answer, Pair, Relation, Service, judge
 
 
@@ -173,5 +174,7 @@ def refuse_alive(contents: Contents, settings: Settings, what: str, undone: Iter
 
 
 def pulses_of(contents: Contents, settings: Settings) -> Mapping[str, Pulse]:
-    """Heartbeats of running writers, by requested time."""
-    return pulses(contents.store.storage, contents.store.clock, Rhythm.of(settings))
+    """Heartbeats of running writers, by requested time; without attempts of services that are proven to have failed."""
+    storage = contents.store.storage
+    found = pulses(storage, contents.store.clock, Rhythm.of(settings))
+    return {time: pulse for time, pulse in found.items() if why_failed(storage, time) is None}
