@@ -12,6 +12,7 @@ from hudi_py.inspection import complete
 from hudi_py.inspection.check_command import examine
 from hudi_py.inspection.clean_options import retention_options
 from hudi_py.inspection.options import Common, command
+from hudi_py.inspection.table_metrics import examined_samples
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
@@ -50,4 +51,6 @@ def _findings(common: Common, table: str, options: CleanOptions) -> tuple[Findin
         opened = common.open(table).read_only()
     except CorruptMetadata as error:  # without hoodie.properties or its backup nothing else can be examined
         return (finding("table-damaged", ".hoodie/hoodie.properties", str(error)),)
-    return opened.doctor(now=common.planning_time(opened), **options)
+    examined = opened.services.doctor(now=common.planning_time(opened), **options).run()
+    common.measure(lambda now: examined_samples(examined, table, now))
+    return examined.findings

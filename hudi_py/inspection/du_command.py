@@ -12,6 +12,7 @@ from hudi_py.inspection.clean_options import retention_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
+from hudi_py.inspection.table_metrics import usage_samples
 from hudi_py.model.words import counted, human_bytes
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def du(common: Common, table: str, by_reason: bool, by_partition: bool, by_commi
     """
     opened = common.open(table).read_only()
     usage = opened.usage(now=common.planning_time(opened), **options)
+    common.measure(lambda _now: usage_samples(usage, table))
     # One table is enough unless more are asked for.
     if not by_partition and not by_commit:
         by_reason = True

@@ -16,6 +16,7 @@ from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.over_tables import PARALLEL_DEFAULT
 from hudi_py.inspection.say import say
 from hudi_py.inspection.table_lists import tables_of
+from hudi_py.inspection.table_metrics import examined_samples
 from hudi_py.model.words import counted, human_bytes
 
 if TYPE_CHECKING:
@@ -55,9 +56,11 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
         raise ConfigError("give tables, a folder with tables in it, or --tables FILE")
     tables = tuple(dict.fromkeys(each for one in sources for each in tables_of(one, common.storage_options)))
     # A hidden command for each table, so that it runs in a process of its own, with its own errors.
-    plan = Plan(command=("fleet-entry",), arguments=common.as_arguments(), tables=tables, parallel=parallel)
+    plan = Plan(command=("fleet-entry",), arguments=common.as_arguments(), tables=tables, parallel=parallel,
+                measures=common.is_measured)  # fmt: skip
     # They come as they are done; by name, two runs can be compared.
     outcomes = sorted(plan.run(), key=lambda each: each.table)
+    common.measures.extend(sample for outcome in outcomes for sample in outcome.samples)
     done = [{"table": outcome.table, **outcome.document} for outcome in outcomes if not outcome.has_failed]
     failed = [each for each in outcomes if each.has_failed]
     if common.as_json:
@@ -74,7 +77,9 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
 def entry(common: Common, table: str) -> None:
     """Examine one table for ``hudi-py fleet``."""
     opened = common.open(table).read_only()
-    print_json(table_entry(opened, opened.services.doctor(now=common.planning_time(opened)).run()))
+    examined = opened.services.doctor(now=common.planning_time(opened)).run()
+    common.measure(lambda now: examined_samples(examined, table, now))
+    print_json(table_entry(opened, examined))
 
 
 def table_entry(opened: Table, examined: Examined) -> dict[str, Any]:

@@ -16,12 +16,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from multiprocessing import get_context
 from typing import Any, Final
 
 import attrs
 
 from hudi_py.errors import ConfigError
+from hudi_py.inspection.metrics_file import collected
+from hudi_py.inspection.open_metrics import Sample
 
 SOME_FAILED: Final = 6
 """Exit code of a run in which at least one table failed."""
@@ -39,11 +42,13 @@ class Outcome:
         table: Its location, as given.
         exit_code: That the command alone would have had.
         document: What it would have printed with ``--json``; None if that was nothing.
+        samples: What a metrics file would have of it, if that was asked for.
     """
 
     table: str
     exit_code: int
     document: Any
+    samples: tuple[Sample, ...] = ()
 
     @property
     def has_failed(self) -> bool:
@@ -71,6 +76,7 @@ class Plan:
         parallel: Number of tables at once.
         journal: File to which the tables that are done are written; those that it names already are left out.
         is_over: Asked before each table: whether no further one is to be started.
+        measures: Whether outcomes have samples.
     """
 
     command: tuple[str, ...]
@@ -79,6 +85,7 @@ class Plan:
     parallel: int = 1
     journal: str | None = None
     is_over: Callable[[], bool] = bool
+    measures: bool = False
 
     def argv(self, table: str) -> list[str]:
         """The command line for one table."""
@@ -107,9 +114,13 @@ class Plan:
                     journal.flush()
                 yield outcome
 
+    @property
+    def _run_one(self) -> Callable[[str, Sequence[str]], Outcome]:
+        return partial(run_one, measures=True) if self.measures else run_one
+
     def _one_by_one(self, tables: Sequence[str]) -> Iterator[Outcome]:
         for table in tables:
-            yield _not_started(table) if self.is_over() else run_one(table, self.argv(table))
+            yield _not_started(table) if self.is_over() else self._run_one(table, self.argv(table))
 
     def _at_once(self, tables: Sequence[str]) -> Iterator[Outcome]:
         """In several processes. If one is killed, each table that was running then gets a process of its own."""
@@ -135,7 +146,7 @@ class Plan:
                     yield _not_started(table)
                     continue
                 try:
-                    running[pool.submit(run_one, table, self.argv(table))] = table
+                    running[pool.submit(self._run_one, table, self.argv(table))] = table
                 except BrokenProcessPool:
                     broken.append(table)
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -149,20 +160,25 @@ class Plan:
     def _alone(self, table: str) -> Outcome:
         with _pool(1) as pool:
             try:
-                return pool.submit(run_one, table, self.argv(table)).result()
+                return pool.submit(self._run_one, table, self.argv(table)).result()
             except BrokenProcessPool:
                 message = f"{table}: the process that worked on it was killed"
                 fix = "run the command on this table alone; it may need more memory than is available"
                 return Outcome(table, 1, _error("ProcessKilled", message, fix, 1))
 
 
-def run_one(table: str, argv: Sequence[str]) -> Outcome:
-    """Run a command with its output caught; never raises an error of the command."""
+def run_one(table: str, argv: Sequence[str], *, measures: bool = False) -> Outcome:
+    """Run a command with its output caught, and measured if asked; never raises an error of the command."""
     from hudi_py.inspection.cli import main
 
     out, err = io.StringIO(), io.StringIO()
     code: int | str | None = 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    samples: list[Sample] = []
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.redirect_stdout(out))
+        stack.enter_context(contextlib.redirect_stderr(err))
+        if measures:
+            samples = stack.enter_context(collected()).samples
         try:
             main(list(argv))
         except SystemExit as stopped:
@@ -177,7 +193,7 @@ def run_one(table: str, argv: Sequence[str]) -> Outcome:
     # Wrong usage ends before anything can be printed as JSON.
     if document is None and exit_code not in _DONE:
         document = _error("Failed", err.getvalue().strip() or "the command failed", "run it on this table", exit_code)
-    return Outcome(table, exit_code, document)
+    return Outcome(table, exit_code, document, tuple(samples))
 
 
 def _not_started(table: str) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,11 +14,14 @@ import click
 
 from hudi_py.errors import ConfigError, CorruptMetadata, HudiError
 from hudi_py.inspection.failure import fail, fail_unexpectedly, wrap_json
+from hudi_py.inspection.metrics_file import check_writable, is_collecting, measured
 from hudi_py.inspection.say import say
 from hudi_py.inspection.still_running import still_running
 from hudi_py.inspection.time_limit import time_limit
+from hudi_py.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
+    from hudi_py.inspection.open_metrics import Sample
     from hudi_py.model.instant import Action
     from hudi_py.table import Table
 
@@ -34,6 +37,9 @@ class Common:
     storage_options: dict[str, str]
     settings: dict[str, str]
     now: str | None
+    measures: list[Sample] = attrs.field(factory=list)
+    """What the command found and ``--metrics-file`` is to have, beside the timeline."""
+    is_measured: bool = False
 
     def open(self, location: str) -> Table:
         """Open the table at *location* with the options of this call."""
@@ -41,6 +47,11 @@ class Common:
         from hudi_py.table import open_table
 
         return open_table(location, storage_options=self.storage_options, settings=self.settings)
+
+    def measure(self, samples: Callable[[datetime], Iterable[Sample]]) -> None:
+        """Add what the command found to its metrics, if there are to be any; *samples* gets the current time."""
+        if self.is_measured:
+            self.measures.extend(samples(SystemClock().now()))
 
     def as_arguments(self) -> tuple[str, ...]:
         """Return the options that another command needs to see tables in the same way."""
@@ -145,6 +156,11 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--timeout", metavar="SPAN", help="Stop after SPAN (30s, 15m, 2h) as Ctrl-C does, with exit code 124."
     )
+    @click.option(
+        "--metrics-file",
+        metavar="FILE",
+        help="Write what the run did, and what its table looks like, to FILE in the OpenMetrics text format.",
+    )
     @functools.wraps(function)
     def wrapper(
         as_json: bool,
@@ -161,48 +177,67 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         log_format: str,
         log_json: bool,
         timeout: str | None,
+        metrics_file: str | None,
         **arguments: Any,
     ) -> None:
         name = click.get_current_context().command_path.partition(" ")[2]
         as_json = as_json or json_envelope
         if json_envelope:
             wrap_json(name)
-        try:
-            settings = _settings(conf_file, pairs("--conf", conf))
-            if allow_unknown_conf:
-                # As a setting, so that whatever opens the table later sees it as well.
-                settings |= {"hoodie_py.conf.allow.unknown": "true"}
-            common = Common(as_json, pairs("--storage-option", storage_option), settings, now)
-            from hudi_py.inspection.log_output import logging_to_stderr
+        location = arguments.get("table")
+        measures: list[Sample] = []
+        is_measured = metrics_file is not None or is_collecting()
+        opens: list[Common] = []
 
-            level = _LEVELS[min(verbose, 2)] if verbose else ("error" if quiet else log_level)
-            # Standard output is for the document alone, also with -v.
-            name = click.get_current_context().command_path.partition(" ")[2]
-            is_json = log_json or log_format == "json"
-            # The limit is outermost: it also counts what the others take to begin and to end.
-            with (
-                time_limit(timeout),
-                logging_to_stderr(level, as_json=is_json),
-                still_running(name, is_wanted=not quiet),
-            ):
-                function(common, **arguments)
-            # Last, so that the warning stands below the output, where it is seen.
-            _name_those_without_effect(pairs("--conf", conf))
-            sys.stdout.flush()  # so that a closed pipe raises here, and not when the interpreter exits
-        # The reader has enough, as `head` has: no error, and nothing more to print.
-        except BrokenPipeError:
-            _forget_output()
-        except (click.exceptions.ClickException, click.exceptions.Exit, click.exceptions.Abort):
-            raise
-        except HudiError as error:
-            # With --debug the traceback is wanted, and it has the same message.
-            if debug:
+        def look(moment: datetime) -> Iterator[Sample]:
+            # Opened again, by a run whose settings were in order: the command has changed the table.
+            for common in opens:
+                from hudi_py.inspection.table_metrics import timeline_samples
+
+                assert location is not None
+                yield from timeline_samples(common.open(location).read_only(), location, moment)
+
+        # Outermost, so that it learns the exit code of errors, too.
+        with measured(metrics_file, name.removesuffix("-entry"), location, look, measures):
+            try:
+                settings = _settings(conf_file, pairs("--conf", conf))
+                if allow_unknown_conf:
+                    # As a setting, so that whatever opens the table later sees it as well.
+                    settings |= {"hoodie_py.conf.allow.unknown": "true"}
+                common = Common(
+                    as_json, pairs("--storage-option", storage_option), settings, now, measures, is_measured
+                )
+                opens.append(common)
+                check_writable(metrics_file)
+                from hudi_py.inspection.log_output import logging_to_stderr
+
+                level = _LEVELS[min(verbose, 2)] if verbose else ("error" if quiet else log_level)
+                # Standard output is for the document alone, also with -v.
+                is_json = log_json or log_format == "json"
+                # The limit is outermost: it also counts what the others take to begin and to end.
+                with (
+                    time_limit(timeout),
+                    logging_to_stderr(level, as_json=is_json),
+                    still_running(name, is_wanted=not quiet),
+                ):
+                    function(common, **arguments)
+                # Last, so that the warning stands below the output, where it is seen.
+                _name_those_without_effect(pairs("--conf", conf))
+                sys.stdout.flush()  # so that a closed pipe raises here, and not when the interpreter exits
+            # The reader has enough, as `head` has: no error, and nothing more to print.
+            except BrokenPipeError:
+                _forget_output()
+            except (click.exceptions.ClickException, click.exceptions.Exit, click.exceptions.Abort):
                 raise
-            fail(error, as_json=as_json)
-        except Exception as error:
-            if debug:
-                raise
-            fail_unexpectedly(error, as_json=as_json)
+            except HudiError as error:
+                # With --debug the traceback is wanted, and it has the same message.
+                if debug:
+                    raise
+                fail(error, as_json=as_json)
+            except Exception as error:
+                if debug:
+                    raise
+                fail_unexpectedly(error, as_json=as_json)
 
     if function.__doc__ is not None:  # docstrings are raw, and click wants the character that the escape stands for
         wrapper.__doc__ = function.__doc__.replace("\\b\n", "\b\n")

@@ -7,14 +7,18 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import attrs
 import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection.failure import SCHEMA_VERSION, WRAPPED
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
+from hudi_py.inspection.metrics_file import OPTION as METRICS
+from hudi_py.inspection.metrics_file import check_writable, run_samples, write_metrics
 from hudi_py.inspection.say import say, visible_json
 from hudi_py.inspection.table_lists import tables_of
 from hudi_py.model.words import counted, human_bytes
+from hudi_py.runtime.clock import MONOTONIC, SystemClock
 
 PARALLEL_DEFAULT: Final = 4
 _PLACEHOLDER: Final = "TABLE"
@@ -102,6 +106,10 @@ def run_over_tables(
     # Before the first table: a misspelled option would otherwise fail once for each of them.
     checked = _checked(command, names, rest)
     storage_options = _storage_options(checked)
+    path = checked.get("metrics_file")
+    # For the run as a whole: every table would replace the file of the one before.
+    rest = _without(rest, METRICS)
+    check_writable(path)
     deadline = None if given.get("within") is None else seconds() + _span(given["within"])
     plan = Plan(
         command=tuple(names),
@@ -110,9 +118,15 @@ def run_over_tables(
         parallel=_parallel(given.get("parallel")),
         journal=given.get("resume"),
         is_over=lambda: deadline is not None and seconds() > deadline,
+        measures=path is not None,
     )
+    started = MONOTONIC()
     outcomes = [_printed(each, head, as_json="--json" in rest) for each in plan.run()]
     failed = sum(outcome.has_failed for outcome in outcomes)
+    if path is not None:
+        now, code = SystemClock().now(), SOME_FAILED if failed else 0
+        of_run = run_samples(" ".join(names), None, code, MONOTONIC() - started, now)
+        write_metrics(path, [*(sample for outcome in outcomes for sample in outcome.samples), *of_run])
     skipped = len(plan.tables) - len(outcomes)
     words = [counted(len(outcomes), "table"), f"{failed} failed"]
     say(", ".join([*words, *([f"{skipped} done before"] if skipped else [])]), file=sys.stderr)
@@ -152,6 +166,18 @@ def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
             raise click.UsageError(f"Option '--{name}' is given twice.")
         given[name] = value
     return given, rest
+
+
+def _without(arguments: Sequence[str], option: str) -> list[str]:
+    """The arguments without an option that has a value."""
+    found: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == option:
+            next(words, None)
+        elif not word.startswith(f"{option}="):
+            found.append(word)
+    return found
 
 
 def _checked(command: click.Command, names: Sequence[str], rest: Sequence[str]) -> dict[str, Any]:
@@ -198,8 +224,8 @@ def _printed(outcome: Outcome, head: Mapping[str, Any], *, as_json: bool) -> Out
 
 
 def _without_document(outcome: Outcome) -> Outcome:
-    """The outcome alone: documents of hundreds of tables are not kept."""
-    return Outcome(outcome.table, outcome.exit_code, None)
+    """The outcome without its document: those of hundreds of tables are not kept."""
+    return attrs.evolve(outcome, document=None)
 
 
 def _brief(document: Any) -> str:

@@ -42,12 +42,27 @@ def page_html(document: Any, title: str) -> str:
 def list_html(links: Sequence[tuple[str, str]]) -> str:
     """Return a page with links, as pairs of address and text; it has no script."""
     items = "".join(f'<li><a href="{escape(url)}">{escape(text)}</a></li>' for url, text in links)
+    return _plain_html("Tables", f"<ul>{items}</ul>")
+
+
+def api_html(rows: str) -> str:
+    """Return a page with the addresses of the server; *rows* are those of an HTML table."""
+    return _plain_html(
+        "JSON addresses",
+        '<p>As <a href="/openapi.json">OpenAPI</a>. Tables are named by their number, from 0.</p>'
+        '<div class="scroll" tabindex="0" role="region" aria-label="Addresses"><table><thead><tr>'
+        '<th scope="col">address</th><th scope="col">answers with</th><th scope="col">takes</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>",
+    )
+
+
+def _plain_html(title: str, body: str) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark"><title>hudi-py serve</title>'
-        f"<style>{_text('page.css')}</style></head><body><header><h1>Tables</h1></header>"
-        f"<main><ul>{items}</ul></main></body></html>"
+        f'<meta name="color-scheme" content="light dark"><title>{title} - hudi-py serve</title>'
+        f"<style>{_text('page.css')}</style></head><body><header><h1>{title}</h1></header>"
+        f"<main>{body}</main></body></html>"
     )
 
 

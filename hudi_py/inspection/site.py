@@ -21,19 +21,18 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import attrs
 
 from hudi_py.errors import ConfigError, HudiError, TableNotFound
+from hudi_py.inspection.open_metrics import CONTENT_TYPE
 from hudi_py.inspection.page_data import page_document, version_of
-from hudi_py.inspection.page_file import list_html, page_html, policy
+from hudi_py.inspection.page_file import api_html, list_html, page_html, policy
+from hudi_py.inspection.site_api import NoSuchThing, api_rows, find_endpoint, openapi, read_query
+from hudi_py.inspection.site_metrics import SiteMetrics
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
     from hudi_py.table import Table
 
 COOKIE: Final = "hudi_py_token"
-_TABLE: Final = re.compile(r"/t/([0-9]{1,6})/(|version|document|plan|instant/([0-9]{14,20}))")
-_WHOLE: Final = {
-    "commits_retained", "file_versions_retained", "hours_retained", "min_commits", "min_file_versions",
-}  # fmt: skip
-_FILES_MAX: Final = 1000
+_TABLE: Final = re.compile(r"/t/([0-9]{1,6})/([a-z]*(?:/[0-9]+)?)")
 _SECURITY: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -110,6 +109,7 @@ class Site:
         self._options = options
         self._locks = [Lock() for _ in tables]
         self._documents: dict[int, dict[str, Any]] = {}
+        self._metrics = SiteMetrics(tables, open_table, options or {})
 
     def answer(self, request: Request) -> Response:
         """Answer a request; never raises an error of the library."""
@@ -117,6 +117,8 @@ class Site:
             return self._answer(request)
         except Refused as refused:
             return _json({"error": {"message": str(refused)}}, refused.status)
+        except NoSuchThing as error:
+            return _json({"error": {"message": str(error)}}, HTTPStatus.NOT_FOUND)
         except ConfigError as error:
             return _json({"error": {"message": str(error)}}, HTTPStatus.BAD_REQUEST)
         except TableNotFound as error:
@@ -140,13 +142,14 @@ class Site:
             return entered
         if url.path == "/":
             return self._front()
-        if url.path == "/healthz":
-            return _json({"tables": len(self.tables)})
+        fixed = self._fixed(url.path)
+        if fixed is not None:
+            return fixed
         # Whole: a path that goes on behind a match is another path.
         found = _TABLE.fullmatch(url.path)
         if found is None or int(found[1]) >= len(self.tables):
             raise Refused(HTTPStatus.NOT_FOUND, "there is no such page")
-        return self._of_table(int(found[1]), found[2], found[3], query)
+        return self._of_table(int(found[1]), found[2], query)
 
     # --- who may ask ---------------------------------------------------------------------------------------------
     def _refuse_strangers(self, request: Request) -> None:
@@ -199,13 +202,30 @@ class Site:
         links = [(f"/t/{number}/", table) for number, table in enumerate(self.tables)]
         return _html(list_html(links), policy("'none'"))
 
-    def _of_table(self, number: int, page: str, instant: str | None, query: dict[str, list[str]]) -> Response:
-        if instant is not None:
-            return _json(self._instant(number, instant))
+    def _fixed(self, path: str) -> Response | None:
+        """Answer what is not about one table."""
+        if path == "/healthz":
+            return _json({"tables": len(self.tables)})
+        if path == "/tables":
+            return _json([{"number": number, "table": table} for number, table in enumerate(self.tables)])
+        if path == "/metrics":
+            return Response(HTTPStatus.OK, CONTENT_TYPE, self._metrics.text().encode())
+        if path == "/openapi.json":
+            return _json(openapi())
+        if path == "/api":
+            return _html(api_html(api_rows()), policy("'none'"))
+        return None
+
+    def _of_table(self, number: int, page: str, query: dict[str, list[str]]) -> Response:
         if page == "version":
             return _json({"version": version_of(self._open(self.tables[number]))})
-        if page == "plan":
-            return _json(self._plan(number, query))
+        if page not in ("", "document"):
+            found = find_endpoint(page)
+            if found is None:
+                raise Refused(HTTPStatus.NOT_FOUND, "there is no such page; /api lists them")
+            endpoint, instant = found
+            given = read_query(endpoint, query)
+            return _json(endpoint.answer(self._open(self.tables[number]), given, instant, self._options or {}))
         document = self._document(number)
         if page == "document":
             return _json(document)
@@ -222,42 +242,6 @@ class Site:
                 known = {**page_document(opened, options=self._options), "live": f"/t/{number}/"}
                 self._documents[number] = known
             return known
-
-    def _instant(self, number: int, time: str) -> dict[str, Any]:
-        from hudi_py.inspection.report import instant_entry
-
-        opened = self._open(self.tables[number])
-        found = opened.timeline.find(time)
-        if found is None:
-            raise Refused(HTTPStatus.NOT_FOUND, f"there is no active instant {time}")
-        return {**instant_entry(found), "content": opened.contents.plain(found)}
-
-    def _plan(self, number: int, query: dict[str, list[str]]) -> dict[str, Any]:
-        """What a clean with other settings would delete."""
-        options: dict[str, Any] = {}
-        for name, values in query.items():
-            # Nine digits at most: more is no setting that anybody means, and keeps numbers small.
-            if name in _WHOLE and values[0].isascii() and values[0].isdecimal() and int(values[0][:9]) > 0:
-                options[name] = int(values[0][:9])
-            elif name == "policy":
-                options[name] = values[0]
-            else:
-                raise Refused(HTTPStatus.BAD_REQUEST, f"{name}={values[0]} is not a setting of a plan")
-        plan = self._open(self.tables[number]).plan_clean(details=True, **options)
-        files = [
-            {"path": file.path, "bytes": file.size_bytes, "reason": file.reason.value}
-            for partition in sorted(plan.files)
-            for file in plan.files[partition]
-        ]
-        earliest = plan.earliest_to_retain
-        return {
-            "earliest_instant_to_retain": None if earliest is None else earliest.requested_time,
-            "totals": {"files": plan.file_count, "bytes": plan.size_bytes},
-            # Bounded: a plan may have a million files.
-            "files": files[:_FILES_MAX],
-            "files_left_out": max(0, len(files) - _FILES_MAX),
-            "warnings": list(plan.warnings),
-        }
 
 
 def _json(document: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:

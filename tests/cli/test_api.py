@@ -1,0 +1,101 @@
+"""The JSON addresses of the server: as described, and as the commands of the same names say."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import hudi_py
+from hudi_py.inspection.site import Request, Site
+from hudi_py.inspection.site_api import ENDPOINTS
+
+HOST = "127.0.0.1:8642"
+jsonschema = pytest.importorskip("jsonschema", reason="needs openapi-spec-validator")
+
+
+@pytest.fixture
+def site(table):
+    """Of one table with everything in it."""
+    return Site(
+        (str(table("mor_compacted_pending-1.1.1")),), lambda where: hudi_py.open_table(where).read_only(),
+        hosts=frozenset({HOST}),
+    )  # fmt: skip
+
+
+def ask(site, target, method="GET"):
+    """The response to a request of a program on this machine."""
+    return site.answer(Request(method, target, {"host": HOST}))
+
+
+def said(site, target):
+    """The document of an address."""
+    response = ask(site, target)
+    assert response.status == 200, response.body
+    return json.loads(response.body)
+
+
+def test_the_description_is_one(site):
+    """It passes the checks of OpenAPI, and its page names each address."""
+    from openapi_spec_validator import validate
+
+    document = said(site, "/openapi.json")
+    validate(document)
+    page = ask(site, "/api").body.decode()
+    assert all(path in page for path in document["paths"])
+
+
+def test_every_address_answers_as_described(site):
+    """Addresses, parameters and forms of answers are in one list, which the server follows."""
+    document = said(site, "/openapi.json")
+    time = said(site, "/t/0/timeline")["instants"][0]["requested_time"]
+    for path, operation in document["paths"].items():
+        get = operation["get"]
+        required = [each["name"] for each in get["parameters"] if each["in"] == "query" and each["required"]]
+        query = "&".join(f"{name}={hudi_py.open_table(site.tables[0]).partitions()[0]}" for name in required)
+        response = ask(site, path.format(number=0, instant=time) + (f"?{query}" if query else ""))
+        assert response.status == 200, (path, response.body)
+        [(kind, described)] = get["responses"]["200"]["content"].items()
+        if kind == "application/json":
+            assert response.kind == kind
+            jsonschema.validate(json.loads(response.body), described["schema"])
+
+
+def test_documents_are_those_of_the_commands(run, site):
+    """So a program may use either."""
+    path = site.tables[0]
+    for address, command in (
+        ("timeline", ("timeline",)), ("history", ("history",)), ("files", ("files",)), ("findings", ("doctor",)),
+        ("history?archived=true", ("history", "--archived")), ("usage", ("du", "--by-reason", "--by-partition",
+                                                                        "--by-commit")),
+    ):  # fmt: skip
+        assert said(site, f"/t/0/{address}") == run(command[0], path, *command[1:], "--json").json, address
+    [partition, *_] = hudi_py.open_table(path).partitions()
+    assert (
+        said(site, f"/t/0/files?partition={partition}") == run("files", path, "--partition", partition, "--json").json
+    )
+    assert said(site, f"/t/0/explain?target={partition}") == run("explain", path, partition, "--json").json
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("files?partition=../..", 404), ("files?partition=.hoodie", 404), ("files?as_of=never", 400),
+        ("files?partition=a&partition=b", 400), ("timeline?limit=1", 400), ("history?archived=perhaps", 400),
+        ("explain", 400), ("explain?target=../../../etc/passwd", 400),
+        ("explain?target=.hoodie/hoodie.properties", 400), ("usage/", 404), ("usage/1", 404),
+        ("instant/1", 404), ("nothing", 404),
+    ],
+)  # fmt: skip
+def test_what_means_nothing_is_refused(site, target, status):
+    """With an error that says why; no name reaches a folder outside of the table's partitions."""
+    response = ask(site, f"/t/0/{target}")
+    assert response.status == status, response.body
+    assert json.loads(response.body)["error"]["message"]
+
+
+def test_addresses_are_plain_words():
+    """Nothing in them is special to a pattern, so each is matched as it is written."""
+    for endpoint in ENDPOINTS:
+        assert re.fullmatch(r"[a-z]+(/\{instant\})?", endpoint.path)
