@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from hudi_py.engine.base import Engine
     from hudi_py.fsview.build import PartitionView
     from hudi_py.local_writing import write
+    from hudi_py.model.completed import Completed
     from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile
     from hudi_py.model.instant import Action, Instant, State
     from hudi_py.model.lease import Lease
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from hudi_py.table_leases import Consumer
     from hudi_py.table_writing import MergeStatement
     from hudi_py.timeline.timeline import Timeline
+    from hudi_py.txn.hooks import add_hook
     from hudi_py.writing.result import WriteResult
 
 _NAMES = {
@@ -102,6 +104,7 @@ _NAMES = {
     "config.table": "TableConfig TableType",
     "engine.base": "Engine",
     "fsview.build": "PartitionView",
+    "model.completed": "Completed",
     "model.files": "BaseFile FileGroup FileSlice LogFile",
     "model.lease": "Lease",
     "model.instant": "Action Instant State",
@@ -150,6 +153,7 @@ _NAMES = {
     "table": "Table open_table",
     "table_leases": "Consumer",
     "timeline.timeline": "Timeline",
+    "txn.hooks": "add_hook",
     "local_writing": "write",
     "table_writing": "MergeStatement",
     "row_verbs": "Words",
@@ -183,6 +187,7 @@ __all__ = [
     "Column",
     "ColumnRange",
     "CommitMetadata",
+    "Completed",
     "Condition",
     "ConfigError",
     "ConflictError",
@@ -267,6 +272,7 @@ __all__ = [
     "WriteError",
     "WriteResult",
     "WriteStat",
+    "add_hook",
     "open_table",
     "read",
     "register",

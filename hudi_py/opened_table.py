@@ -15,6 +15,7 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.door import admitted, require_served
+from hudi_py.config.hooks import hook_config
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig, TableType
 from hudi_py.config.uses import Use
@@ -38,6 +39,7 @@ from hudi_py.timeline.policy_file import load_policy
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.hooks import Hooks
 from hudi_py.txn.table_lock import table_lock
 
 if TYPE_CHECKING:
@@ -78,6 +80,8 @@ class OpenedTable(Shown):
             ignores_leases=self.settings[keys.LEASES_IGNORED],
             forbids_deletion=not self.settings[keys.GC_ENABLED],
         )
+        # From what the caller gave, before the table's own policy joins the settings: no table has programs run.
+        self._store.told = Hooks(hook_config(self.settings))
         self._contents = Contents(self._store)
         self._from_policy: tuple[str, ...] = ()
         self._follow_policy()

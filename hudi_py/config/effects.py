@@ -23,7 +23,7 @@ _EFFECTS: Final = (
         hoodie.copyonwrite.* hoodie.allow.empty.commit hoodie.write.complex.* hoodie.bulkinsert.*
         hoodie.upsert.* hoodie.insert.* hoodie.delete.* hoodie_py.write.* hoodie.clean.automatic
         hoodie.write.num.* hoodie.logfile.* hoodie.merge.* hoodie.keygen.* hoodie.simple.*
-        hoodie.memory.*""",
+        hoodie.memory.* hoodie.write.commit.callback.*""",
     ),
     (
         Use.WRITE | Use.CLEAN | Use.ARCHIVE,  # clean and archival read each other's settings, to warn of contradictions
@@ -49,7 +49,7 @@ _EFFECTS: Final = (
         _CHANGING,
         """hoodie.write.lock.* hoodie.write.concurrency.* hoodie.fs.* hoodie.client.heartbeat.*
         hoodie.clean.failed.writes.policy hoodie.metadata.compact.* hoodie.metadata.global.*
-        hoodie.metadata.record.*""",
+        hoodie.metadata.record.* hoodie_py.hook.*""",
     ),
     # Leases are part of the judgement of who needs a file, which commands that look show, too.
     (Use.ALL, "hoodie.metadata.enable hoodie_py.read.* hoodie_py.conf.* hoodie_py.leases.* hoodie_py.gc.*"),

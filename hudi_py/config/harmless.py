@@ -119,7 +119,7 @@ HARMLESS: Final[Mapping[str, str]] = {
     "times of instants never go back, whatever the value": """
         hoodie.time.generator.* _hoodie.time.generator.reuse.enable""",
     "it only has an effect if the feature is switched on, which is refused": """
-        hoodie.errortable.* hoodie.metaserver.* hoodie.table.service.manager.* hoodie.write.commit.callback.*
+        hoodie.errortable.* hoodie.metaserver.* hoodie.table.service.manager.*
         hoodie.precommit.validators.* hoodie.write.rolling.metadata.timeline.lookback.commits""",
 }
 

@@ -102,6 +102,20 @@ FAILED_WRITES_POLICY: Final = Key(
     "EAGER",
     ("hoodie.cleaner.policy.failed.writes",),
 )
+HOOK_COMMAND: Final = Key("hoodie_py.hook.command", as_text, "")
+"""Run after commits and services; gets what has completed as JSON on standard input."""
+HOOK_URL: Final = Key("hoodie_py.hook.url", as_text, "")
+HOOK_FUNCTION: Final = Key("hoodie_py.hook.function", as_text, "")
+"""``package.module:function`` in Python, called with a `hudi_py.Completed`."""
+HOOK_AFTER: Final[Key[tuple[str, ...]]] = Key("hoodie_py.hook.after", names, ("commit", "service"))
+"""Either or both."""
+HOOK_TIMEOUT: Final = Key("hoodie_py.hook.timeout", duration, timedelta(seconds=30))
+"""Time limit of the command, and of the call of the address."""
+CALLBACK_ON: Final = Key("hoodie.write.commit.callback.on", flag, False)
+CALLBACK_URL: Final = Key("hoodie.write.commit.callback.http.url", as_text, "")
+CALLBACK_TIMEOUT_S: Final = Key("hoodie.write.commit.callback.http.timeout.seconds", whole(1), 30)
+CALLBACK_KEY: Final = Key("hoodie.write.commit.callback.http.api.key", as_text, "hudi_write_commit_http_callback")
+CALLBACK_HEADERS: Final = Key("hoodie.write.commit.callback.http.custom.headers", as_text, "")
 CONCURRENCY_MODE: Final = Key(
     "hoodie.write.concurrency.mode",
     one_of("SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"),

@@ -241,7 +241,10 @@ REFUSED: Final[tuple[Refused, ...]] = (
         "hoodie.prewrite.cleaner.policy", ("NONE",), _W,
         "a writer cleans after its commit, not before; run hudi-py clean before it, or leave the setting out",
     ),
-    Refused("hoodie.write.commit.callback.on", _FALSE, _W, "callbacks after a commit are not supported"),
+    Refused(
+        "hoodie.write.commit.callback.class", ("org.apache.hudi.callback.impl.HoodieWriteCommitHttpCallback",), _W,
+        "callbacks are sent by HTTP; leave the setting out, or use hoodie_py.hook.command for other ways",
+    ),
     Refused("hoodie.client.init.callback.classes", (), _W, "callbacks are Java classes, which are not run"),
     Refused("hoodie.precommit.validators", (), _W, _CHECKS),
     Refused("hoodie.prewrite.validators", (), _W, _CHECKS),

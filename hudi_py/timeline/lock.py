@@ -7,7 +7,7 @@ has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Final, Protocol
 
@@ -42,6 +42,9 @@ class Lock(Protocol):
             ConfigError: The lock is not supported.
         """
 
+    def afterwards(self, action: Callable[[], None]) -> None:
+        """Run *action*, which raises no error of its own, once the lock is released; at once if it is not held."""
+
     def check(self) -> None:
         """
         Check, right before a commit point, that the lock is still ours; does nothing while it is not held.
@@ -59,6 +62,9 @@ class _NoLock:
 
     def examine(self) -> None:
         return
+
+    def afterwards(self, action: Callable[[], None]) -> None:
+        action()
 
     def check(self) -> None:
         return

@@ -9,7 +9,7 @@ by `remove`, which rollback and recovery use, and rewritten only by `replace`, t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata, NotFound
@@ -30,6 +30,27 @@ _ATTEMPTS_MAX = 1000
 
 Said: TypeAlias = InstantRecord | bytes
 """What an instant says; as bytes only where those of another instant are kept as they are. None for an empty file."""
+
+
+class Told(Protocol):
+    """Learns of what has completed on a timeline."""
+
+    def completed(self, store: TimelineStore, instant: Instant) -> None:
+        """An instant was completed; the lock may still be held."""
+
+    def archived(self, store: TimelineStore, count: int) -> None:
+        """So many instants were archived; the lock may still be held."""
+
+
+class _Nobody:
+    def completed(self, store: TimelineStore, instant: Instant) -> None:
+        return
+
+    def archived(self, store: TimelineStore, count: int) -> None:
+        return
+
+
+NOBODY: Final[Told] = _Nobody()
 
 
 class InstantGone(ConflictError, NotFound):
@@ -70,6 +91,8 @@ class TimelineStore:
         self.zone = zone_of(config.timezone)
         self.layout = config.format.layout
         self.folder = config.timeline_folder
+        self.told: Told = NOBODY
+        """Learns what has completed; `hudi_py.txn.hooks` calls the user's hooks."""
         self._randomness = randomness
         self._contents: dict[str, bytes] = {}
 
@@ -84,10 +107,12 @@ class TimelineStore:
             ignores_leases=self.leases.is_ignored,
         )
         fresh.deletion = self.deletion
+        fresh.told = self.told
         return fresh
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_contents": {}}  # each process reads for itself
+        # Each process reads for itself, and only the one that was given hooks calls them.
+        return {**vars(self), "_contents": {}, "told": NOBODY}
 
     def load(self) -> Timeline:
         """

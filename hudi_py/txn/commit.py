@@ -205,7 +205,10 @@ class Recorded:
         Raises:
             ConflictError: Another process was faster, rolled it back or withdrew it, or holds the lock now.
         """
-        return self.begun.store.complete(self.begun.instant, said, after=self.after)
+        store = self.begun.store
+        done = store.complete(self.begun.instant, said, after=self.after)
+        store.told.completed(store, done)
+        return done
 
 
 def prepared(store: TimelineStore, action: Action, *, timeline: Timeline | None = None) -> Prepared:

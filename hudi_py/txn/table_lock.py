@@ -59,6 +59,8 @@ class TableLock:
         self._storage, self._settings, self._clock, self._sleep = storage, settings, clock, sleep
         self._mutex = threading.RLock()  # two threads with one opened table are two writers
         self._depth = 0
+        self._owner: int | None = None  # the thread that holds it
+        self._afterwards: list[Callable[[], None]] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy does not hold it.
@@ -91,6 +93,13 @@ class TableLock:
             ConfigError: The provider is not supported, or not on this storage.
         """
         _ = self._provider
+
+    def afterwards(self, action: Callable[[], None]) -> None:
+        """See `Lock`."""
+        if self._owner == threading.get_ident():
+            self._afterwards.append(action)
+        else:
+            action()
 
     def check(self) -> None:
         """See `Lock`."""
@@ -136,17 +145,22 @@ class TableLock:
             if self._depth == 0:
                 self._acquire(purpose)
             self._depth += 1
+            self._owner = threading.get_ident()
         except BaseException:
             self._mutex.release()
             raise
 
     def _leave(self) -> None:
         self._depth -= 1
+        due: list[Callable[[], None]] = []
         try:
             if self._depth == 0:
+                due, self._afterwards, self._owner = self._afterwards, [], None
                 self._provider.release()
         finally:
             self._mutex.release()
+            for action in due:
+                action()
 
     def _acquire(self, purpose: str) -> None:
         config = self._config

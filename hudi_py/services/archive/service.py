@@ -192,6 +192,8 @@ class ArchiveService:
                 break  # a damaged commit stays active, and so must all later ones: readers take a gap for archived
         merges = self._merge_logs(logs) if self._to_logs else self._tidy_history()
         log.info("archive.completed", instants_archived=len(done), merges=merges)
+        if done:
+            self.contents.store.told.archived(self.contents.store, len(done))
         return ArchiveResult(instants=tuple(done), bound=bound, merges=merges)
 
     def _held(self, timeline: Timeline) -> frozenset[Instant | str]:
