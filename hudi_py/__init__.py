@@ -33,6 +33,7 @@ __version__ = RELEASE
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
     from hudi_py.config.clustering import ClusteringConfig
+    from hudi_py.config.expiry import ExpiryOptions
     from hudi_py.config.retention_policy import RetentionPolicy
     from hudi_py.config.table import TableConfig, TableType
     from hudi_py.engine.base import Engine
@@ -95,11 +96,12 @@ if TYPE_CHECKING:
     from hudi_py.table_leases import Consumer
     from hudi_py.table_writing import MergeStatement
     from hudi_py.timeline.timeline import Timeline
-    from hudi_py.txn.hooks import add_hook
+    from hudi_py.txn.hooks import Hook, add_hook
     from hudi_py.writing.result import WriteResult
 
 _NAMES = {
     "config.clean_options": "CleanOptions",
+    "config.expiry": "ExpiryOptions",
     "config.clustering": "ClusteringConfig",
     "config.table": "TableConfig TableType",
     "engine.base": "Engine",
@@ -153,7 +155,7 @@ _NAMES = {
     "table": "Table open_table",
     "table_leases": "Consumer",
     "timeline.timeline": "Timeline",
-    "txn.hooks": "add_hook",
+    "txn.hooks": "Hook add_hook",
     "local_writing": "write",
     "table_writing": "MergeStatement",
     "row_verbs": "Words",
@@ -197,6 +199,7 @@ __all__ = [
     "EarlierSnapshot",
     "Engine",
     "Event",
+    "ExpiryOptions",
     "ExpiryPlan",
     "ExpiryReport",
     "Explanation",
@@ -206,6 +209,7 @@ __all__ = [
     "FileTotals",
     "Finding",
     "Holder",
+    "Hook",
     "HudiError",
     "Instant",
     "InstantInfo",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,8 +15,9 @@ from hudi_py.timeline.policy_file import load_policy
 from hudi_py.timeline.quarantine import pending_undos, removals_over
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
+    from hudi_py.config.expiry import ExpiryOptions
     from hudi_py.services.expiry.plan import ExpiryReport
 
 __all__ = ["TableRetention"]
@@ -128,13 +128,8 @@ class TableRetention(TableWriting, TableRewriting):
         self,
         *,
         dry_run: bool = False,
-        days: int | None = None,
-        by: str | None = None,
-        value_format: str | None = None,
-        value_field: str | None = None,
-        partitions: Sequence[str] = (),
-        max_partitions: int | None = None,
         now: datetime | None = None,
+        **options: Unpack[ExpiryOptions],
     ) -> ExpiryReport:
         """
         Delete all rows of partitions that are older than they may be, in one commit; see docs/expiry.md.
@@ -144,14 +139,9 @@ class TableRetention(TableWriting, TableRewriting):
 
         Args:
             dry_run: Only tell which partitions expire and why; nothing is written.
-            days: Age in days; by default ``hoodie.partition.ttl.strategy.days.retain``, and none expires without it.
-            by: What the age is counted from: ``last-change``, ``creation``, or ``value`` with *value_format*; by
-                default the strategy that the settings name.
-            value_format: Form of the time in the partition's value, such as ``%Y-%m-%d``.
-            value_field: Partition column with that time; by default the whole path.
-            partitions: Paths of the partitions that may expire; by default all.
-            max_partitions: Largest number of partitions, the oldest first.
             now: Timezone-aware; replaces the clock.
+            options: ``days``, ``by``, ``value_format``, ``value_field``, ``partitions``, ``max_partitions``; see
+                `hudi_py.ExpiryOptions`.
 
         Returns:
             The verdict on every partition, and the commit.
@@ -165,10 +155,7 @@ class TableRetention(TableWriting, TableRewriting):
         from hudi_py.services.expiry.plan import ExpiryReport
         from hudi_py.writing.commit_words import commit_words
 
-        config = expiry_config_with(
-            self.settings, days=days, by=by, value_format=value_format, value_field=value_field, partitions=partitions,
-            max_partitions=max_partitions,
-        )  # fmt: skip
+        config = expiry_config_with(self.settings, **options)
         service = self.services.expiry(config, now=now)
         plan = service.plan()
         report = ExpiryReport(plan=plan, is_dry_run=dry_run)

@@ -11,13 +11,16 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _PACKAGE: Final = "org.apache.hudi.table.action.ttl.strategy."
 _UNITS: Final = "YmdHM"
@@ -87,23 +90,38 @@ def expiry_config(settings: Settings) -> ExpiryConfig:
     )
 
 
-def expiry_config_with(
-    settings: Settings,
-    *,
-    days: int | None = None,
-    by: str | None = None,
-    value_format: str | None = None,
-    value_field: str | None = None,
-    partitions: Sequence[str] = (),
-    max_partitions: int | None = None,
-) -> ExpiryConfig:
+class ExpiryOptions(TypedDict, total=False):
     """
-    Return the configuration in *settings*, overridden by arguments, as for `hudi_py.Table.expire_partitions`.
+    Which partitions expire in one run; what is left out, or None, is as the settings say.
+
+    - ``days``: age in days; by default ``hoodie.partition.ttl.strategy.days.retain``, and none expires without it.
+    - ``by``: what the age is counted from: ``last-change``, ``creation``, or ``value`` with ``value_format``; by
+      default the strategy that the settings name.
+    - ``value_format``: form of the time in the partition's value, such as ``%Y-%m-%d``.
+    - ``value_field``: partition column with that time; by default the whole path.
+    - ``partitions``: paths of the partitions that may expire; by default all.
+    - ``max_partitions``: largest number of partitions, the oldest first.
+    """
+
+    days: int | None
+    by: str | None
+    value_format: str | None
+    value_field: str | None
+    partitions: Sequence[str]
+    max_partitions: int | None
+
+
+def expiry_config_with(settings: Settings, **options: Unpack[ExpiryOptions]) -> ExpiryConfig:
+    """
+    Return the configuration in *settings*, overridden by *options*.
 
     Raises:
         ConfigError: A value is invalid, or two contradict each other.
     """
     config = expiry_config(settings)
+    by, days, partitions = options.get("by"), options.get("days"), options.get("partitions", ())
+    value_format, value_field = options.get("value_format"), options.get("value_field")
+    max_partitions = options.get("max_partitions")
     if isinstance(partitions, str):  # its letters could be partitions
         raise ConfigError(f"partitions is a list of paths: [{partitions!r}]")
     if by is not None and by not in {each.value for each in ExpiryBy}:

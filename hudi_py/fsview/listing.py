@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from hudi_py.engine.base import Engine
 from hudi_py.fsview.lister import FolderLister
-from hudi_py.model.files import METADATA_FOLDER, PARTITION_METAFILE, PARTITION_METAFILES, join_path
+from hudi_py.model.files import METADATA_FOLDER, NOT_REGULAR, PARTITION_METAFILE, PARTITION_METAFILES, join_path
 from hudi_py.storage.base import Entry, Storage
 
 _name, _is_folder = itemgetter(Entry._fields.index("name")), itemgetter(Entry._fields.index("is_folder"))
@@ -76,6 +76,19 @@ class FolderListing:
 def _files(entries: list[Entry]) -> list[Entry]:
     """Without folders, of which a partition as a rule has none."""
     return [entry for entry in entries if not entry.is_folder] if any(map(_is_folder, entries)) else entries
+
+
+def sizes_of(storage: Storage, paths: Iterable[str]) -> dict[str, int | None]:
+    """Return the size in bytes (None: not a regular file) of each of these files that is there, folder by folder."""
+    names: dict[str, list[str]] = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        names.setdefault(folder, []).append(name)
+    found: dict[str, int | None] = {}
+    for folder, wanted in names.items():
+        for name, size in storage.sizes(folder, wanted).items():
+            found[join_path(folder, name)] = None if size == NOT_REGULAR else size
+    return found
 
 
 def is_partition(entries: Sequence[Entry]) -> bool:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from hudi_py.config import keys
-from hudi_py.errors import ConfigError, CorruptMetadata
+from hudi_py.errors import CorruptMetadata
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.clean_options import clean_options, examine_everything, full_option
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.lease_command import force_option, forced
-from hudi_py.inspection.options import Common, command
+from hudi_py.inspection.options import Common, at_most_one, command
 from hudi_py.inspection.progress_bar import clean_bar
 from hudi_py.inspection.say import say
 from hudi_py.model.words import counted
@@ -67,8 +67,8 @@ def clean(
     master: str | None,
 ) -> None:
     """Delete old files. Removes file slices that the retention does not keep; finishes pending cleans first."""
-    if dry_run and schedule_only:
-        raise ConfigError("--dry-run and --schedule-only exclude each other")
+    # Neither of the two deletes anything, so neither can leave files.
+    at_most_one({"--dry-run": dry_run, "--schedule-only": schedule_only, "--exit-code": exit_code})
     opened = (forced(common) if force else common).open(table)
     if full:
         examine_everything(opened)

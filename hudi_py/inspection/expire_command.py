@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hudi_py.inspection import render
+from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
 from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from hudi_py.config.expiry import ExpiryOptions
     from hudi_py.services.expiry.plan import ExpiryReport
 
 
 @click.command("expire-partitions")
-@click.argument("table")
+@click.argument("table", shell_complete=complete.tables)
 @click.option("--days", type=click.IntRange(min=1), metavar="N", help="Age from which a partition expires.")
 @click.option(
     "--by",
@@ -33,13 +36,8 @@ if TYPE_CHECKING:
 def expire_partitions(
     common: Common,
     table: str,
-    days: int | None,
-    by: str | None,
-    value_format: str | None,
-    value_field: str | None,
-    partitions: tuple[str, ...],
-    max_partitions: int | None,
     dry_run: bool,
+    **options: Unpack[ExpiryOptions],
 ) -> None:
     r"""
     Delete all rows of partitions that are older than they may be, in one commit.
@@ -53,14 +51,7 @@ def expire_partitions(
     """
     opened = common.open(table)
     report = (opened.read_only() if dry_run else opened).expire_partitions(
-        dry_run=dry_run,
-        days=days,
-        by=by,
-        value_format=value_format,
-        value_field=value_field,
-        partitions=partitions,
-        max_partitions=max_partitions,
-        now=common.planning_time(opened),
+        dry_run=dry_run, now=common.planning_time(opened), **options
     )
     if common.as_json:
         print_json(expiry_entry(report))

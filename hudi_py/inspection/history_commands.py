@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hudi_py.errors import ConfigError
+from hudi_py.fsview.listing import sizes_of
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.lease_command import force_option, forced
@@ -16,11 +17,8 @@ from hudi_py.inspection.say import say
 from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from hudi_py.model.instant import Instant
     from hudi_py.model.records import InstantInfo
-    from hudi_py.storage.base import Storage
     from hudi_py.table import Table
 
 
@@ -40,7 +38,8 @@ def rollback(common: Common, table: str, instant: str, force: bool, dry_run: boo
         # Plans have full paths; people know their table by the paths below it.
         root = opened.storage.root + "/"
         files = [path.removeprefix(root) for request in plan.rollback_requests for path in request.files_to_be_deleted]
-        sizes = _sizes(opened.storage, sorted(files))
+        found = sizes_of(opened.storage, files)
+        sizes = {path: found.get(path) for path in sorted(files)}
         if common.as_json:
             preview = {"instant_to_rollback": time, "files_to_delete": sorted(files), "sizes": sizes}
             print_json({**preview, "plans_to_withdraw": _entries(withdrawn)})
@@ -61,18 +60,6 @@ def rollback(common: Common, table: str, instant: str, force: bool, dry_run: boo
         f"rollback {metadata.start_rollback_time} completed: {time} undone, "
         f"{metadata.total_files_deleted} files deleted"
     )
-
-
-def _sizes(storage: Storage, files: Iterable[str]) -> dict[str, int | None]:
-    """Return the size of each file in bytes; None for one that is not there any more. One listing for each folder."""
-    listed: dict[str, dict[str, int | None]] = {}
-    sizes = {}
-    for path in files:
-        folder, _, name = path.rpartition("/")
-        if folder not in listed:
-            listed[folder] = {entry.name: entry.size_bytes for entry in storage.list(folder, details=True)}
-        sizes[path] = listed[folder].get(name)
-    return sizes
 
 
 def _written_bytes(opened: Table, instant: InstantInfo) -> int | None:
@@ -303,7 +290,7 @@ def restore(common: Common, table: str, savepoint: str, force: bool, dry_run: bo
             print_json({**preview, "plans_to_withdraw": _entries(withdrawn)})
             return
         rows = [
-            (instant.requested_time, instant.action, _bytes_or_dash(sizes[instant.requested_time]))
+            (instant.requested_time, instant.action, render.human_bytes(sizes[instant.requested_time], unknown="-"))
             for instant in plan.instants_to_rollback
         ]
         columns = ("requested time", "action", "files of it")
@@ -346,10 +333,6 @@ def archive(common: Common, table: str, keep_min: int | None, keep_max: int | No
     render.table(f"{word}, {len(rows)} instants", ("requested time", "action"), rows)
     if bound is not None:
         say(f"no more was archived: {bound.value}")
-
-
-def _bytes_or_dash(size: int | None) -> str:
-    return "-" if size is None else render.human_bytes(size)
 
 
 def _savepoint_action() -> Any:

@@ -47,8 +47,8 @@ class Beat:
             say(f"hudi-py {self._command}: running for {minutes} min" + (f", {said}" if said else ""), file=sys.stderr)
 
 
-_current: list[Beat] = []
-"""That of the command that runs in this process; at most one, in a list so that there may be none."""
+_current: Beat | None = None
+"""That of the command that runs in this process."""
 
 
 def can_redraw() -> bool:
@@ -62,17 +62,17 @@ def still_running(command: str, *, is_wanted: bool) -> Iterator[None]:
     if not is_wanted or can_redraw():
         yield
         return
-    beat = Beat(command)
-    _current.append(beat)
-    beat.start()
+    global _current  # noqa: PLW0603 - one command runs in a process, and what it calls has no way to hand it down
+    outer, _current = _current, Beat(command)
+    _current.start()
     try:
         yield
     finally:
-        _current.remove(beat)
-        beat.stop()
+        _current.stop()
+        _current = outer
 
 
 def doing(what: str) -> None:
     """Have the next line say what the command is doing, for instance ``deleting  1,000/5,000 files``."""
-    for beat in _current:
-        beat.doing = what
+    if _current is not None:
+        _current.doing = what

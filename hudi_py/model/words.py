@@ -17,10 +17,10 @@ _FACTORS: Final = {
 _SPANS: Final = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 
-def human_bytes(count: int | None) -> str:
-    """Return a size like ``1.4 MB``, in decimal units; ``?`` for None."""
+def human_bytes(count: int | None, *, unknown: str = "?") -> str:
+    """Return a size like ``1.4 MB``, in decimal units; *unknown* for None."""
     if count is None:
-        return "?"
+        return unknown
     size = float(count)
     for unit in _UNITS:
         if size < 1000 or unit == _UNITS[-1]:

@@ -102,3 +102,43 @@ def test_a_clean_says_what_it_freed_and_whether_there_is_more_to_do(run, table, 
     freed = before - data_bytes()
     assert freed > 0
     assert f", {human_bytes(freed)} freed" in rest.out
+
+
+def test_an_exit_code_that_could_never_come_is_refused(run, table):
+    """Neither a dry run nor a stored plan deletes anything; the question would be passed over."""
+    path = table("cow_nomdt-1.1.1")
+    for other in ("--dry-run", "--schedule-only"):
+        result = run("clean", path, "--exit-code", other)
+        assert result.code == 2
+        assert "--exit-code" in result.err
+        assert other in result.err
+
+
+def test_only_files_that_are_deleted_are_measured(table, monkeypatch):
+    """The bytes freed are those of the deleted files, and no folder is listed with all of its sizes for them."""
+    import hudi_py
+    from hudi_py.storage.local import LocalStorage
+
+    path = table("cow_nomdt-1.1.1")
+    sizes = {str(file.relative_to(path)): file.stat().st_size for file in path.rglob("*.parquet")}
+    opened = hudi_py.open_table(str(path))
+    listed, measured = [], []
+    real_list, real_sizes = LocalStorage.list, LocalStorage.sizes
+
+    def spy_list(self, folder, *, details=False):
+        listed.append((folder, details))
+        return real_list(self, folder, details=details)
+
+    def spy_sizes(self, folder, names):
+        measured.extend(f"{folder}/{name}" for name in names)
+        return real_sizes(self, folder, names)
+
+    monkeypatch.setattr(LocalStorage, "list", spy_list)
+    monkeypatch.setattr(LocalStorage, "sizes", spy_sizes)
+    service = opened.services.clean(opened.services.clean_config(commits_retained=1), on_progress=lambda progress: None)
+    [result] = opened.run_clean(service)
+    partitions = {deleted.rpartition("/")[0] for deleted in result.deleted_files}
+    assert result.bytes_freed == sum(sizes[deleted] for deleted in result.deleted_files)
+    assert result.deleted_files
+    assert not [folder for folder, details in listed if details and folder in partitions]
+    assert set(result.deleted_files) <= set(measured)

@@ -174,8 +174,8 @@ class CleanService:
             begins = prepared(store, Action.CLEAN, timeline=timeline)
             requested = begins.request(to_record(plan, store.storage.root)).instant
         remember_unseen(store.storage, seen.unseen | plan.unseen, self.planner.unseen_after(seen, plan))
-        if self.reporter.wants_sizes and plan.size_bytes is not None:
-            self.reporter.sizes(requested.requested_time, plan.files.sizes_by_partition())
+        if self.reporter.wants_sizes:
+            self.reporter.sizes(requested.requested_time, plan.files.sizes_by_partition(store.storage.sizes))
         return requested
 
     def _refuse(self, seen: Situation, plan: CleanPlan, timeline: Timeline) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from hudi_py.fsview.listing import FolderListing
+from hudi_py.fsview.listing import sizes_of
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Instant, State
 from hudi_py.services.clean.executing.recheck import recheck_of
@@ -61,16 +61,11 @@ def outlook(contents: Contents, instant: Instant) -> PendingOutlook:
     )
     if found.is_withdrawn:
         return found
-    folders = FolderListing(contents.store.storage)
     left = recheck.left()
     refused = barred(contents.store.storage, left)
-    files = {}
-    for path, names in sorted(left.items()):
-        if path in refused:
-            continue
-        sizes = {entry.name: entry.size_bytes for entry in folders.partition(path, details=True)}
-        # Only those that are there: an interrupted attempt has deleted the others.
-        files.update({join_path(path, name): sizes[name] for name in names if name in sizes})
+    planned = (join_path(path, name) for path in sorted(left) if path not in refused for name in left[path])
+    # Only those that are there: an interrupted attempt has deleted the others.
+    files = sizes_of(contents.store.storage, planned)
     return attrs.evolve(found, files=files, refused=refused)
 
 

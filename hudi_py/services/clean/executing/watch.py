@@ -133,11 +133,12 @@ class Reporter:
         """
         if not self._sizes or instant != self._sized:
             return None
-        total = 0.0
-        for partition, names in deleted.items():
-            count, size = self._sizes.get(partition, (0, 0))
-            total += size * len(names) / count if count else 0
-        return round(total)
+        return round(sum(self._estimated(partition, len(names)) for partition, names in deleted.items()))
+
+    def _estimated(self, partition: str, files: int) -> float:
+        """Bytes of some files of a partition, by their mean size: sizes of a million files would take much memory."""
+        count, size = self._sizes.get(partition, (0, 0))
+        return size * files / count if count else 0.0
 
     def advance(self, done: int = 1, *, found: int = 0, failed: int = 0, paths: Iterable[str] = ()) -> None:
         """Add to what is done."""
@@ -145,9 +146,7 @@ class Reporter:
             state = self._state
             if state.bytes_done is not None:
                 for partition, files in Counter(path.rpartition("/")[0] for path in paths).items():
-                    # The mean size of the partition: sizes of a million files would take too much memory.
-                    count, size = self._sizes.get(partition, (1, 0))
-                    self._bytes += size * files / count
+                    self._bytes += self._estimated(partition, files)
             now = self._seconds()
             self._state = attrs.evolve(
                 state,

@@ -8,7 +8,7 @@ are created when those of one partition are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from hudi_py.model.files import join_path
@@ -96,12 +96,24 @@ class PlannedFiles(Mapping[str, "tuple[PlannedFile, ...]"]):
                 total += size * (planned.file_count if len(planned.sizes) == 1 else 1)
         return total
 
-    def sizes_by_partition(self) -> dict[str, tuple[int, int]]:
-        """Number of files and their bytes by partition path; an unknown size counts as 0."""
-        return {
-            path: (planned.file_count, sum(size or 0 for size in _unfolded(planned.sizes, planned.file_count)))
-            for path, planned in self._partitions.items()
-        }
+    def sizes_by_partition(
+        self, sizes: Callable[[str, Sequence[str]], Mapping[str, int]]
+    ) -> dict[str, tuple[int, int]]:
+        """
+        Return the number of files and their bytes by partition path.
+
+        Args:
+            sizes: Returns sizes in bytes by name, from the path of a partition and names of files in it; called if the
+                plan has no sizes. Those of all other files are not needed, and on a local disk each one costs a
+                request. A file that it leaves out counts as 0.
+        """
+        found = {}
+        for path, planned in self._partitions.items():
+            known: Iterable[int | None] = _unfolded(planned.sizes, planned.file_count)
+            if None in planned.sizes:
+                known = sizes(path, planned.names).values()
+            found[path] = (planned.file_count, sum(max(size or 0, 0) for size in known))
+        return found
 
     def __getitem__(self, partition_path: str) -> tuple[PlannedFile, ...]:
         planned = self._partitions[partition_path]

@@ -113,7 +113,7 @@ class TablePlanner:
         return plan
 
     def plan_of(self, seen: Situation, deadline: Deadline, *, details: bool = False, sizes: bool = False) -> CleanPlan:
-        with_sizes = details or sizes or self.config.max_bytes is not None or self.reporter.wants_sizes
+        with_sizes = details or sizes or self.config.max_bytes is not None
         # A budget chooses among slices, so it needs a verdict on each of them; otherwise names and counts are enough.
         in_full = details or self._budget.is_limited
         judge = seen.judge_quickly(self.config) if not in_full else partial(seen.judge, config=self.config)
