@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from hudi_py.after_commit import serve_after
 from hudi_py.config import keys
+from hudi_py.config.bulk_insert import bulk_insert_layout
 from hudi_py.config.concurrency import concurrency_of
 from hudi_py.config.door import require_served
+from hudi_py.config.duplicates import Duplicates, duplicates_of
 from hudi_py.config.settings import Settings
-from hudi_py.config.table import TableType
 from hudi_py.engine.base import Engine
 from hudi_py.errors import (
     ConfigError,
@@ -30,14 +31,9 @@ from hudi_py.errors import (
     WriteError,
 )
 from hudi_py.formats.record_schema import parse_record_schema
-from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
-from hudi_py.fsview.needed import NeededFiles
+from hudi_py.formats.schema_evolution import resolve_schema
 from hudi_py.local.rows import ArrowRows
-from hudi_py.mdt.lookup import RECORD_INDEX
-from hudi_py.model.change_logging import logging_mode
 from hudi_py.model.records import CommitMetadata
-from hudi_py.rows.bucket_index import BucketIndex
-from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.precedence import MergeMode, MergeRules, merge_rules_of
 from hudi_py.rows.stored_keys import StoredKeys
 from hudi_py.rows.time_partitions import time_partitions_of
@@ -50,14 +46,13 @@ from hudi_py.table_services import TableServices
 from hudi_py.table_statements import Find
 from hudi_py.table_view import TableView
 from hudi_py.timeline.fence import is_fenced
+from hudi_py.write_job import job_of
 from hudi_py.write_target import WRITE_USE, WriteTarget, columns_needed
 from hudi_py.writing.anywhere import global_index_of
+from hudi_py.writing.bulk import require_layout
 from hudi_py.writing.commit_words import NO_WORDS, CommitWords, copied_settings
 from hudi_py.writing.incoming import IncomingRows
-from hudi_py.writing.job import WriteJob
-from hudi_py.writing.log_slices import LogWriting, keyless_logs
-from hudi_py.writing.options import base_file_options, check_options, log_file_options, sizing_limits
-from hudi_py.writing.record_size import record_bytes_of
+from hudi_py.writing.options import check_options
 from hudi_py.writing.repeat import DELAYS, given_up_after_conflict, repeated
 from hudi_py.writing.replaced import check_replaced
 from hudi_py.writing.replacing import DELETE_PARTITION, OVERWRITES, groups_to_replace
@@ -67,8 +62,6 @@ from hudi_py.writing.schema import schema_to_write
 from hudi_py.writing.transaction import WriteTransaction, begin_write
 
 _BY_HUDI: Final = "nothing was written; hudi_py does not do this yet, use Apache Hudi"
-_ONE_FILE: Final = 1 << 62
-"""A bucket has one file, whatever its size."""
 
 
 class WriteService:
@@ -141,14 +134,18 @@ class WriteService:
         needed = columns_needed(self._settings, operation, generator, rules)
         rows = rows.shaped(text, needed, keys_only=operation == "DELETE")
         schema = schema_to_write(text, rows.schema, table.config.name, keys_only=operation == "DELETE")
+        duplicates = duplicates_of(self._settings, operation, by_bucket=buckets is not None)
+        searched = duplicates is not Duplicates.ADDED
+        if operation == "BULK_INSERT":
+            require_layout(bulk_insert_layout(self._settings), schema.schema, by_bucket=buckets is not None)
 
         def write_files(transaction: WriteTransaction) -> list[WrittenFile]:
-            job = self._job(table, transaction, operation, schema, generator, rules, buckets)
+            job = job_of(self._settings, table, transaction, operation, schema, generator, rules, buckets)
             return rows.write(attrs.evolve(job, anywhere=anywhere))
 
         anywhere = global_index_of(self._settings, table.config)
-        looks_everywhere = anywhere is not None and operation in ("UPSERT", "DELETE")
-        based_on = BasedOn(schema=text, by_bucket=buckets is not None, everywhere=looks_everywhere)
+        looks_everywhere = anywhere is not None and (searched or operation in ("UPSERT", "DELETE"))
+        based_on = BasedOn(schema=text, by_bucket=buckets is not None, everywhere=looks_everywhere, searched=searched)
         return self._run(table, operation, schema.text, write_files, words, based_on)
 
     def change(self, find: Find, operation: str, words: CommitWords = NO_WORDS) -> WriteResult:
@@ -183,7 +180,7 @@ class WriteService:
 
         def write_files(transaction: WriteTransaction) -> list[WrittenFile]:
             found = find(table, generator, schema.schema)
-            job = self._job(table, transaction, found.operation, schema, keys_of, rules, buckets)
+            job = job_of(self._settings, table, transaction, found.operation, schema, keys_of, rules, buckets)
             results = ArrowRows(found.to_write()).write(job) if found.count else []
             found.check(transaction.instant_time, results)
             return results
@@ -340,58 +337,6 @@ class WriteService:
         if paths and operation == "INSERT_OVERWRITE_TABLE":  # as Hudi: no rows replace nothing
             paths.update(table.partitions())
         return groups_to_replace(table.view_context, table.listing, paths)
-
-    # --- what the tasks need to know --------------------------------------------------------------------------------
-    def _job(
-        self,
-        table: TableView,
-        transaction: WriteTransaction,
-        operation: str,
-        schema: ResolvedSchema,
-        generator: KeyGenerator,
-        rules: MergeRules,
-        buckets: BucketIndex | None,
-    ) -> WriteJob:
-        is_shared = concurrency_of(self._settings).is_shared
-        limits = sizing_limits(self._settings)
-        if is_shared and operation == "INSERT":  # files of its own never conflict with those of other writers
-            limits = attrs.evolve(limits, small_file_bytes=0)
-        # A bulk insert of buckets looks for the files of its buckets, so it needs the existing ones.
-        searches_none = operation in OVERWRITES or (operation == "BULK_INSERT" and buckets is None)
-        options = attrs.evolve(
-            base_file_options(self._settings),
-            ranged=transaction.metadata_table.columns_to_range(
-                table.timeline, schema.schema, is_widened=bool(schema.promoted)
-            ),
-            tracks_keys=RECORD_INDEX in table.config.metadata_partitions,
-        )
-        needed = NeededFiles(table.contents, table.timeline)
-        is_mor = table.config.table_type is TableType.MERGE_ON_READ
-        return WriteJob(
-            storage=self._storage,
-            instant_time=transaction.instant_time,
-            operation=operation,
-            context=table.view_context,
-            needed={} if searches_none else needed.of_write(),
-            schema=schema.schema,
-            avro_schema=schema.text,
-            keys=generator,
-            rules=rules,
-            options=options if buckets is None else attrs.evolve(options, max_file_bytes=_ONE_FILE),
-            limits=limits,
-            record_bytes=record_bytes_of(table.timeline, table.contents, self._settings),
-            combine=self._settings[keys.COMBINE_BEFORE_INSERT],
-            buckets=buckets,
-            logs=self._log_writing(needed, operation, rules) if is_mor else None,
-            change_logs=logging_mode(table.config.properties, self._storage.root),
-        )
-
-    def _log_writing(self, needed: NeededFiles, operation: str, rules: MergeRules) -> LogWriting:
-        return LogWriting(
-            options=log_file_options(self._settings, rules),
-            keyless=keyless_logs(needed.metadata) if operation in ("UPSERT", "DELETE") else {},
-            small_files_max=self._settings[keys.MERGE_SMALL_FILES_MAX],
-        )
 
 
 def _is_of_rows(error: Exception) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_py.config import keys
+from hudi_py.config.duplicates import combines_inserts
 from hudi_py.config.key_generators import key_generator_asked_for
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.config.settings import Settings
@@ -156,6 +157,6 @@ class WriteTarget:
 def columns_needed(settings: Settings, operation: str, generator: KeyGenerator, rules: MergeRules) -> tuple[str, ...]:
     """Return the columns that the rows of a write must have."""
     fields = (*generator.record_key_fields, *generator.partition_fields)
-    combines = operation not in ("BULK_INSERT", "DELETE") and settings[keys.COMBINE_BEFORE_INSERT]
+    combines = operation != "DELETE" and combines_inserts(settings)
     ordered = operation == "UPSERT" or combines
     return (*fields, *rules.batch_fields) if ordered else fields

@@ -19,6 +19,7 @@ _EFFECTS: Final = (
     (
         Use.WRITE,
         """hoodie.table.* hoodie.database.name hoodie.write.table.version hoodie.datasource.write.*
+        hoodie.datasource.insert.*
         hoodie.combine.* hoodie.record.* hoodie.parquet.small.* hoodie.index.* hoodie.bucket.*
         hoodie.copyonwrite.* hoodie.allow.empty.commit hoodie.write.complex.* hoodie.bulkinsert.*
         hoodie.upsert.* hoodie.insert.* hoodie.delete.* hoodie_py.write.* hoodie.clean.automatic

@@ -56,7 +56,7 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.write.concurrency.* hoodie.auto.adjust.lock.configs
         hoodie.rollback.avoid.duplicate.plan hoodie.write.application.id _.hoodie.allow.multi.write.on.same.instant""",
     "it affects size, order or speed of writing inside a file, not its rows": """
-        hoodie.parquet.* hoodie.bulkinsert.* hoodie.record.size.estimator.* _hoodie.record.size.estimator.max.commits
+        hoodie.parquet.* hoodie.record.size.estimator.* _hoodie.record.size.estimator.max.commits
         hoodie.write.buffer.* hoodie.write.executor.* hoodie.vector.columns hoodie.write.status.storage.level
         hoodie.write.tagged.record.storage.level hoodie.finalize.write.parallelism hoodie.io.factory.class
         hoodie.storage.class hoodie.avro.write.support.class hoodie.datasource.write.row.writer.enable
@@ -95,6 +95,9 @@ HARMLESS: Final[Mapping[str, str]] = {
     "the operation is the method that is called; hudi_py.write and hudi-py write take it where they are given none": """
         hoodie.datasource.write.operation hoodie.datasource.write.partitions.to.delete""",
     "the table is where the call says": "hoodie.base.path",
+    "Apache Hudi sets it for itself while it writes": """
+        hoodie.bulkinsert.are.partitioner.records.sorted hoodie.bulkinsert.overwrite.operation.type
+        hoodie.bulkinsert.schema.ddl""",
     "deleting a key twice is deleting it once": "hoodie.combine.before.delete",
     "rollbacks list the files and look at the markers, whatever the value": "hoodie.rollback.using.markers",
     "it only matters to backups of rolled back instants, which are refused": "hoodie.rollback.instant.backup.dir",

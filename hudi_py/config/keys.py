@@ -306,6 +306,8 @@ MERGE_MODE: Final = Key(
 COMMIT_METADATA_PREFIX: Final = Key("hoodie.datasource.write.commitmeta.key.prefix", a_name, "_")
 """Settings whose names begin so are copied into ``extraMetadata`` of commits."""
 COMBINE_BEFORE_INSERT: Final = Key("hoodie.combine.before.insert", flag, False)
+INSERT_DROPS_DUPLICATES: Final = Key("hoodie.datasource.write.insert.drop.duplicates", flag, False)
+INSERT_DUPLICATES: Final = Key("hoodie.datasource.insert.dup.policy", one_of("NONE", "DROP", "FAIL"), "NONE")
 PARQUET_MAX_FILE_SIZE: Final = Key("hoodie.parquet.max.file.size", whole(1), 120 * 1024 * 1024)
 PARQUET_SMALL_FILE_LIMIT: Final = Key("hoodie.parquet.small.file.limit", int, 104_857_600)
 PARQUET_COMPRESSION: Final = Key("hoodie.parquet.compression.codec", as_text, "gzip")
@@ -352,6 +354,20 @@ METADATA_ENABLED: Final[Key[bool | None]] = Key("hoodie.metadata.enable", flag, 
 METADATA_COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.metadata.compact.max.delta.commits", whole(1), 10)
 NEW_COMPLEX_KEY_ENCODING: Final[Key[bool | None]] = Key("hoodie.write.complex.keygen.new.encoding", flag, None)
 BULK_INSERT_PARALLELISM: Final = Key("hoodie.bulkinsert.shuffle.parallelism", whole(0), 0)
+BULK_INSERT_SORT_MODE: Final = Key(
+    "hoodie.bulkinsert.sort.mode",
+    one_of(
+        "NONE", "GLOBAL_SORT", "PARTITION_SORT", "PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT"
+    ),
+    "",
+)
+"""Empty: as NONE, but rows of one partition go to few tasks, so that large writes make no small files."""
+BULK_INSERT_PARTITIONER: Final = Key("hoodie.bulkinsert.user.defined.partitioner.class", as_text, "")
+BULK_INSERT_SORT_COLUMNS: Final[Key[tuple[str, ...]]] = Key(
+    "hoodie.bulkinsert.user.defined.partitioner.sort.columns", names, _NONE
+)
+BULK_INSERT_SORT_SUFFIX: Final = Key("hoodie.bulkinsert.sort.suffix.record_key", flag, False)
+"""Whether rows with equal values in the sort columns are sorted by their key."""
 UPSERT_PARALLELISM: Final = Key("hoodie.upsert.shuffle.parallelism", whole(0), 0)
 INSERT_PARALLELISM: Final = Key("hoodie.insert.shuffle.parallelism", whole(0), 0)
 DELETE_PARALLELISM: Final = Key("hoodie.delete.shuffle.parallelism", whole(0), 0)

@@ -54,7 +54,6 @@ _CHECKS: Final = (
 )
 _MARKED: Final = "rows that are marked as deleted would be stored instead of deleted"
 _WHOLE_ROWS: Final = "rows are always written with all columns"
-_NO_LOOKUP: Final = "insert does not look up which keys the table has"
 
 REFUSED: Final[tuple[Refused, ...]] = (
     # --- which rows end up where ---------------------------------------------------------------------------------
@@ -75,14 +74,9 @@ REFUSED: Final[tuple[Refused, ...]] = (
         "files are always written with the partition columns",
     ),
     Refused(
-        "hoodie.datasource.write.insert.drop.duplicates", _FALSE, _W,
-        f"{_NO_LOOKUP}, so it would add the rows again; use upsert, or remove rows with existing keys first",
+        "hoodie.merge.allow.duplicate.on.inserts", _TRUE, _W,
+        "insert merges no rows into those of the table; use upsert, or hoodie.datasource.insert.dup.policy",
     ),
-    Refused(
-        "hoodie.datasource.insert.dup.policy", ("none",), _W,
-        f"{_NO_LOOKUP}, so it would add the rows again; use upsert",
-    ),
-    Refused("hoodie.merge.allow.duplicate.on.inserts", _TRUE, _W, f"{_NO_LOOKUP}; use upsert"),
     Refused(
         "hoodie.combine.before.upsert", _TRUE, _W,
         "of several rows with the same key, an upsert always keeps the one with the largest ordering value",

@@ -21,7 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_py.local.memory import Memory
-from hudi_py.local.spilled import Inserts, parts_of_keys, run_side_by_side
+from hudi_py.local.parts import parts_of_keys
+from hudi_py.local.spilled import Inserts, run_side_by_side
 from hudi_py.rows.spill import Spill
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.anywhere import WrittenTable, placed_pieces

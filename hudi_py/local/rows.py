@@ -12,15 +12,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_py.local.arranged import arranged
+from hudi_py.local.memory import Memory
 from hudi_py.rows.written import WrittenFile
+from hudi_py.writing.bulk import run_mixed_bulk_task
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.shape import written_columns
 from hudi_py.writing.share import share_out
-from hudi_py.writing.tasks import run_bulk_task, run_task
+from hudi_py.writing.tasks import run_task
 
 _THREADS_MAX: Final = 8
 _ROWS_PER_THREAD: Final = 50_000
 """For fewer rows a thread takes longer to begin than it saves."""
+_ALL: Final = Memory(1 << 62)
+"""The rows are in memory anyway."""
 
 
 @attrs.frozen
@@ -59,9 +64,7 @@ class ArrowRows:
         if job.operation != "BULK_INSERT" or job.buckets is not None:
             # Alone, because `_shares` gives all rows of a partition to one task: it may assign file groups by itself.
             return run_task(job, batches, task, is_alone=True)
-        # Sort by partition: a bulk insert creates new files whenever the partition changes from one row to the next.
-        together = [batch.take(pc.sort_indices(job.keys.partition_paths(batch))) for batch in batches]
-        return run_bulk_task(job, together, task)
+        return run_mixed_bulk_task(job, arranged(job, lambda: iter(batches), rows.schema, _ALL), task)
 
     def _shares(self, job: WriteJob) -> list[pa.Table]:
         """Split the rows for threads, by whole partitions: no file group may be written twice."""

@@ -20,23 +20,22 @@ from typing import Any, Final
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_py.formats.java_hash import java_hashes
+from hudi_py.local.arranged import arranged
 from hudi_py.local.memory import Memory
+from hudi_py.local.parts import parts_of_keys
 from hudi_py.rows.spill import Spill
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.assign import Bucket
 from hudi_py.writing.assigned import assigned, with_filled
+from hudi_py.writing.bulk import run_bulk_task
 from hudi_py.writing.groups import TARGET, write_groups
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.tag import BUCKET, FILE_ID, PATH, tag_buckets, tag_inserts
-from hudi_py.writing.tasks import run_bulk_task, run_task
+from hudi_py.writing.tasks import run_task
 
 _THREADS_MAX: Final = 8
-_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
-"""Fibonacci hashing: keys that differ in their last digit only go to different parts."""
 
 
 def write_spilled(
@@ -110,19 +109,21 @@ def _tasks(job: WriteJob, spill: Spill, paths: list[str], memory: Memory) -> Ite
             yield partial(_write_large, job, paths[number], spill, number, memory)
             continue
         if together and size + part_bytes > memory.rows_bytes:
-            yield partial(_write_small, job, spill, tuple(together))
+            yield partial(_write_small, job, spill, tuple(together), memory)
             together, size = [], 0
         together.append(number)
         size += part_bytes
     if together:
-        yield partial(_write_small, job, spill, tuple(together))
+        yield partial(_write_small, job, spill, tuple(together), memory)
 
 
-def _write_small(job: WriteJob, spill: Spill, numbers: tuple[int, ...], task: TaskIdentity) -> list[WrittenFile]:
-    rows = itertools.chain.from_iterable(map(spill.read, numbers))
+def _write_small(
+    job: WriteJob, spill: Spill, numbers: tuple[int, ...], memory: Memory, task: TaskIdentity
+) -> list[WrittenFile]:
     if job.operation == "BULK_INSERT" and job.buckets is None:
-        return run_bulk_task(job, rows, task)
-    return run_task(job, rows, task, is_alone=True)
+        parts = (arranged(job, partial(spill.read, number), spill.schema, memory) for number in numbers)
+        return run_bulk_task(job, itertools.chain.from_iterable(parts), task)
+    return run_task(job, itertools.chain.from_iterable(map(spill.read, numbers)), task, is_alone=True)
 
 
 def _write_large(
@@ -145,7 +146,7 @@ def _write_large(
 
 def _tagged(job: WriteJob, spill: Spill, number: int, memory: Memory) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a partition with their file groups, one of each key where the operation combines them."""
-    if not job.combines:
+    if not job.combines and not job.searches:
         yield from tag_inserts(job, spill.read(number))
         return
     # Twice as many as would just fit: hashes never spread rows evenly, and combining needs a second copy.
@@ -154,13 +155,6 @@ def _tagged(job: WriteJob, spill: Spill, number: int, memory: Memory) -> Iterato
         for batch in spill.read(number):
             keyed.add(batch, parts_of_keys(job, batch, parts))
         yield from tag_buckets(job, _numbered(keyed))
-
-
-def parts_of_keys(job: WriteJob, batch: pa.RecordBatch, parts: int) -> npt.NDArray[np.int64]:
-    """Return for each row one of *parts* numbers, which its key decides."""
-    hashes = java_hashes(job.keys.record_keys(batch)).astype(np.uint64)
-    mixed: npt.NDArray[np.int64] = ((hashes * _MIX >> np.uint64(33)) % np.uint64(parts)).astype(np.int64)
-    return mixed
 
 
 def _numbered(keyed: Spill) -> Iterator[pa.RecordBatch]:

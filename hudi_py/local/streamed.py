@@ -12,9 +12,9 @@ from hudi_py.local.placed import write_placed
 from hudi_py.local.spilled import write_spilled
 from hudi_py.local.stream import RowStream
 from hudi_py.rows.written import WrittenFile
+from hudi_py.writing.bulk import run_bulk_task
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.shape import written_columns
-from hudi_py.writing.tasks import run_bulk_task
 
 
 @attrs.frozen(eq=False)
@@ -47,8 +47,9 @@ class StreamedRows:
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`. A bulk insert into a table without partitions needs no temporary file."""
         batches = self.stream.read()
-        if job.anywhere is not None and job.looks_up:
+        if job.anywhere is not None and job.searches:
             return write_placed(job, job.anywhere, batches, self.schema, self.memory)
-        if job.operation == "BULK_INSERT" and job.buckets is None and not job.keys.partition_fields:
+        is_plain = not job.combine and not job.layout.sorts and not job.keys.partition_fields
+        if job.operation == "BULK_INSERT" and job.buckets is None and is_plain:
             return run_bulk_task(job, batches, TaskIdentity(partition_id=0, stage_id=0, attempt_id=0))
         return write_spilled(job, batches, self.schema, self.memory)

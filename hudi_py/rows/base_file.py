@@ -1,5 +1,5 @@
 """
-Writes one base file, or a series of them, from a stream of Arrow batches.
+Writes one base file from a stream of Arrow batches.
 
 Memory: rows are collected until a row group is full (`BaseFileOptions.row_group_bytes`), then written. Storage: the
 caller opens and closes the stream; until it is closed and the instant is completed, no reader sees the file, and
@@ -11,7 +11,6 @@ Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``HoodieAvroParquetWriter``, ``HoodieBloomFil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, BinaryIO, Final
 
@@ -28,8 +27,7 @@ from hudi_py.formats.key_order import from_java_order, key_range
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import meta_fields, with_meta_fields
 from hudi_py.rows.column_ranges import ColumnRange, RangeCollector
-from hudi_py.rows.written import NO_KEYS, FileTarget, KeyChanges, WrittenFile, sequence_numbers, written_file
-from hudi_py.runtime.clock import MONOTONIC, Seconds
+from hudi_py.rows.written import FileTarget, sequence_numbers
 
 BLOOM_KEY: Final = "org.apache.hudi.bloomfilter"
 BLOOM_TYPE_KEY: Final = "hoodie_bloom_filter_type_code"
@@ -63,7 +61,7 @@ class BaseFileOptions:
         compression: ``hoodie.parquet.compression.codec``: gzip, snappy, zstd or uncompressed.
         compression_level: Level of the codec; None is 3 for gzip and the codec's own default otherwise.
         bloom: Size and kind of the filter.
-        max_file_bytes: ``hoodie.parquet.max.file.size``; where `write_new_files` starts another file.
+        max_file_bytes: ``hoodie.parquet.max.file.size``; where `hudi_py.rows.new_files` starts another file.
         row_group_bytes: Rows held in memory before they are written, in bytes of Arrow (uncompressed).
         page_bytes: ``hoodie.parquet.page.size``.
         ranged: Columns whose ranges are gathered for the statistics of the metadata table.
@@ -119,19 +117,22 @@ class BaseFileWriter:
         self._ranges = RangeCollector(self._schema, options.ranged)
         self._writer = open_parquet(self._sink, self._schema, options, self._footers)
 
-    def write_new(self, rows: pa.RecordBatch, keys: Array) -> None:
+    def write_new(self, rows: pa.RecordBatch, keys: Array, start: int | None = None) -> None:
         """
         Write rows that this commit adds or changes.
 
         Args:
             rows: Rows in the storage schema, see `conform_batch`.
             keys: Their record keys, strings, neither null nor empty.
+            start: Number of the first row within the task; None for the next one after those of this file.
 
         Raises:
             WriteError: A list holds a null element, or a key is empty.
         """
         refuse_null_elements(rows)
-        self.write_rows(rows, keys, self.commit_times(len(keys)), self.sequence_numbers(len(keys)))
+        count = len(keys)
+        numbers = self.sequence_numbers(count) if start is None else sequence_numbers(self.target, start, count)
+        self.write_rows(rows, keys, self.commit_times(count), numbers)
 
     def write_rows(self, rows: pa.RecordBatch, keys: Array, commit_times: Array, sequence_numbers: Array) -> None:
         """Write rows with given commit times and sequence numbers: rows that a merge copies keep theirs."""
@@ -212,91 +213,6 @@ class BaseFileWriter:
         # Rows that wait are counted as if they compressed like those before them, and the filter with its Base64 text
         # in the footer: 6 bits in a byte of text.
         return written + int(self._pending_bytes * ratio) + self._bloom.row_count * self._bloom.bits // 6
-
-
-def write_new_files(
-    batches: Iterable[tuple[pa.RecordBatch, Array]],
-    open_file: Callable[[int], tuple[FileTarget, BinaryIO]],
-    *,
-    schema: pa.Schema,
-    avro_schema: str,
-    options: BaseFileOptions,
-    first_row_index: int = 0,
-    monotonic: Seconds = MONOTONIC,
-) -> list[WrittenFile]:
-    """
-    Write rows into new file groups, starting another whenever a file is full.
-
-    Args:
-        batches: Pairs of rows (storage schema) and their keys, consumed lazily.
-        open_file: Called with 0, 1, 2, ... for each file's target and stream; the stream is closed here. The caller
-            creates the marker before it opens the stream.
-        schema: Storage schema.
-        avro_schema: The same as Avro text, without meta columns.
-        options: Layout and maximum size.
-        first_row_index: See `BaseFileWriter`.
-        monotonic: Clock in seconds, for the timings.
-
-    Returns:
-        One result per file; empty without rows. After a crash the files have no completed instant: readers ignore
-        them, and rollback finds them by their markers and deletes them.
-    """
-    results: list[WrittenFile] = []
-    writer: BaseFileWriter | None = None
-    started = monotonic()
-    sink: BinaryIO | None = None
-    written: list[Array] = []
-
-    def finish(writer: BaseFileWriter, sink: BinaryIO) -> None:
-        size_bytes = writer.close()
-        sink.close()
-        elapsed_ms = round((monotonic() - started) * 1000)
-        results.append(
-            written_file(
-                writer.target,
-                rows=writer.num_rows,
-                size_bytes=size_bytes,
-                elapsed_ms=elapsed_ms,
-                ranges=writer.ranges(),
-                keys=KeyChanges(pa.concat_arrays(written), NO_KEYS) if written else None,
-            )
-        )
-        written.clear()
-
-    try:
-        for rows, keys in batches:
-            for part, part_keys in _pieces(rows, keys, options):
-                if writer is None or sink is None:
-                    started = monotonic()
-                    target, sink = open_file(len(results))
-                    writer = BaseFileWriter(sink, target, schema, avro_schema, options, first_row_index)
-                writer.write_new(part, part_keys)
-                # Held until the file is whole, because a file that is abandoned has added no keys.
-                if options.tracks_keys:
-                    written.append(part_keys)
-                if writer.is_full():
-                    first_row_index += writer.num_rows
-                    finish(writer, sink)
-                    writer = sink = None
-        if writer is not None and sink is not None:
-            finish(writer, sink)
-            sink = None
-    except BaseException:
-        if writer is not None:  # without a footer no reader can take the file for a whole one
-            writer.abandon()
-        raise
-    finally:
-        if sink is not None:
-            sink.close()
-    return results
-
-
-def _pieces(rows: pa.RecordBatch, keys: Array, options: BaseFileOptions) -> Iterable[tuple[pa.RecordBatch, Array]]:
-    """Cut a batch into pieces that are small beside a file, so that no file gets much larger than its maximum."""
-    piece_bytes = min(options.row_group_bytes, max(options.max_file_bytes // 4, 1))
-    count = max(rows.num_rows // max(rows.nbytes // piece_bytes, 1), 1)
-    for start in range(0, rows.num_rows, count):
-        yield rows.slice(start, count), keys.slice(start, count)
 
 
 def _stored_meta_fields() -> list[Field]:

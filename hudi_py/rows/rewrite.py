@@ -40,7 +40,7 @@ def move_rows(
 
     Args:
         batches: Rows with the columns of `stored_columns`, consumed one batch at a time.
-        open_file: As for `hudi_py.rows.base_file.write_new_files`.
+        open_file: As for `hudi_py.rows.new_files.NewFiles`.
         schema: Storage schema, without meta columns.
         avro_schema: The same as Avro text.
         options: Layout and maximum size of the files.

@@ -65,7 +65,9 @@ def check_order(order: RowOrder, schema: pa.Schema) -> None:
         raise ConfigError(f"cannot sort by {', '.join(order.columns)}: a column is named twice")
 
 
-def in_order(read: Read, schema: pa.Schema, order: RowOrder, memory_bytes: int) -> Iterator[pa.RecordBatch]:
+def in_order(
+    read: Read, schema: pa.Schema, order: RowOrder, memory_bytes: int, folder: str | None = None
+) -> Iterator[pa.RecordBatch]:
     """
     Read rows and yield them sorted.
 
@@ -74,6 +76,7 @@ def in_order(read: Read, schema: pa.Schema, order: RowOrder, memory_bytes: int) 
         schema: Columns of the rows, among them those of the order.
         order: The order.
         memory_bytes: Rows beyond this are sorted by way of temporary files.
+        folder: Of these files; None for the machine's.
     """
     held: list[pa.RecordBatch] = []
     size = 0
@@ -92,7 +95,7 @@ def in_order(read: Read, schema: pa.Schema, order: RowOrder, memory_bytes: int) 
     # Twice as many parts as memory needs, because a sample cuts unevenly.
     parts = min(_PARTS_MAX, max(2, -(-2 * size * count // (held_rows * memory_bytes))))
     ranges = line.cut(parts)
-    with Spill(schema, buffer_bytes=memory_bytes // 4) as spill:
+    with Spill(schema, folder, memory_bytes // 4) as spill:
         for source in (held, rows):
             for batch in source:
                 spill.add(batch, ranges.ranks(line.places(pa.Table.from_batches([batch]))).astype(np.int64))

@@ -12,7 +12,8 @@ from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 from hudi_py.rows.written import WrittenFile
-from hudi_py.spark.rows import Scale, write_rows
+from hudi_py.spark.rows import write_rows
+from hudi_py.spark.scale import Scale
 from hudi_py.spark.session import is_of_connect
 from hudi_py.spark.shape import arrow_schema, shaped_rows
 from hudi_py.writing.job import WriteJob

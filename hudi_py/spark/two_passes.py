@@ -66,7 +66,7 @@ def write_in_two_passes(
         HudiError: The first one that a task raised.
     """
     schema = StructType([*frame.schema, StructField(PATH, StringType()), StructField(FILE_ID, StringType())])
-    if job.combines:
+    if job.combines or job.searches:
         rows = _bucketed(frame, counted, job, slots)
         tagged = rows.mapInArrow(partial(tag_buckets, job), schema)
     else:

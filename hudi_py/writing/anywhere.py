@@ -15,7 +15,7 @@ Source: Hudi 0.15.0, 1.0.2, 1.1.1 ``HoodieIndexUtils.tagGlobalLocationBackToReco
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_py.config import keys as settings_keys
+from hudi_py.config.duplicates import Duplicates
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
@@ -41,6 +42,7 @@ from hudi_py.rows.precedence import combine_before_write, delete_mask, incoming_
 from hudi_py.rows.stored_keys import KEY
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
+from hudi_py.writing.duplicates import refuse_known
 from hudi_py.writing.job import GlobalIndex, WriteJob
 from hudi_py.writing.log_slices import deleted_in_logs
 from hudi_py.writing.partition import PartitionFiles, load_partition
@@ -100,8 +102,11 @@ def placed_pieces(
         return
     table = table or WrittenTable(job)
     found = table.places(index, rows.keys)
+    if job.duplicates is not Duplicates.ADDED:
+        rows, found = rows.without(table.known(job, rows.keys, found)), {}
     at = [found.get(key, _NOWHERE) for key in rows.keys]
-    moving = np.array([place is not _NOWHERE and place[0] != path for place, path in zip(at, rows.paths, strict=True)])
+    elsewhere = [place is not _NOWHERE and place[0] != path for place, path in zip(at, rows.paths, strict=True)]
+    moving = np.array(elsewhere, dtype=np.bool_)
     # A deletion stays where the key is found: it would delete nothing in another partition.
     moving &= ~rows.are_deletes & index.moves_rows
     # Stored rows are read only for rows that move: those that stay are compared when their file is merged.
@@ -155,12 +160,14 @@ class _Rows:
         paths = [path for batch in batches for path in texts(job.keys.partition_paths(batch))]
         deletes = None if job.operation == "DELETE" else delete_mask(rows)
         fields = () if job.operation == "DELETE" else job.rules.batch_fields
-        refuse_null_ordering(rows, fields, deletes)
+        if job.combines:
+            refuse_null_ordering(rows, fields, deletes)
         mask = np.full(len(keys), job.operation == "DELETE", dtype=np.bool_)
         if deletes is not None:
             mask = deletes.to_numpy(zero_copy_only=False)
         found = cls(rows=rows, keys=texts(keys.combine_chunks()), paths=paths, are_deletes=mask)
-        winners = combine_before_write(rows, keys, fields)
+        # An insert that only compares its keys with those of the table may have several rows of one.
+        winners = combine_before_write(rows, keys, fields) if job.combines else None
         return found if winners is None else found._taken(winners.to_numpy())
 
     def without(self, mask: npt.NDArray[np.bool_]) -> _Rows:
@@ -235,6 +242,13 @@ class WrittenTable:
         path, file_id = place
         logs = self.partition(path).logs.get(file_id)
         return set() if logs is None else deleted_in_logs(self._job.storage, path, logs)
+
+    def known(self, job: WriteJob, keys: Sequence[str], found: Mapping[str, _Place]) -> npt.NDArray[np.bool_]:
+        """Return which keys of an insert have a row; raises `WriteError` if the settings forbid that."""
+        gone = {place: self._deleted(place) for place in set(found.values())}
+        known = [key in found and key not in gone[found[key]] for key in keys]
+        refuse_known(job, [key for key, is_known in zip(keys, known, strict=True) if is_known][:1], sum(known))
+        return np.array(known, dtype=np.bool_)
 
     def check_moving(self, job: WriteJob, places: Sequence[_Place]) -> None:
         """

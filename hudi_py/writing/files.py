@@ -19,10 +19,10 @@ from hudi_py.errors import AlreadyExists, ConflictError
 from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
-from hudi_py.rows.base_file import write_new_files
 from hudi_py.rows.change_log_file import ChangeLogEncoder, change_log_path
 from hudi_py.rows.log_file import LogSlice, LogTarget, encode_log_file, written_log
 from hudi_py.rows.merge import RowChanges, merge_base_file
+from hudi_py.rows.new_files import NewFiles, write_new_files
 from hudi_py.rows.written import FileTarget, WrittenFile
 from hudi_py.runtime.clock import MONOTONIC, SystemClock
 from hudi_py.timeline.fence import is_fenced
@@ -134,6 +134,10 @@ class TaskFiles:
             prefix: File ids are ``<prefix>-0``, ``<prefix>-1``, ...
             has_metafile: Whether the partition is known to have its metafile.
         """
+        return write_new_files(self.begin(partition_path, prefix=prefix, has_metafile=has_metafile), batches)
+
+    def begin(self, partition_path: str, *, prefix: str, has_metafile: bool = False) -> NewFiles:
+        """Return new file groups to write rows to; arguments as for `create`. Files of several may be open at once."""
         if not has_metafile:
             self._create_metafile(partition_path)
 
@@ -142,16 +146,13 @@ class TaskFiles:
             self._announce(partition_path, target.name, MarkerType.CREATE)
             return target, self._job.storage.open_write(target.path)
 
-        results = write_new_files(
-            batches,
+        return NewFiles(
             open_file,
+            self._task.number_rows,
             schema=self._job.schema,
             avro_schema=self._job.avro_schema,
             options=self._job.options,
-            first_row_index=self._task.rows_written,
         )
-        self._task.rows_written += sum(result.stat.num_writes for result in results)
-        return results
 
     def withdraw_if_fenced(self) -> None:
         """

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import attrs
 import pyarrow as pa
 
+from hudi_py.config.bulk_insert import BulkInsertLayout
+from hudi_py.config.duplicates import Duplicates
 from hudi_py.fsview.build import ViewContext
 from hudi_py.model.change_logging import LoggingMode
 from hudi_py.rows.base_file import BaseFileOptions
@@ -57,6 +59,8 @@ class WriteJob:
         limits: Limits for the size of files.
         record_bytes: Average size of a stored row.
         combine: Whether an insert or overwrite writes only one row per key.
+        duplicates: What an insert does with keys that the table has.
+        layout: How a bulk insert spreads and sorts its rows.
         buckets: Bucket index of the table, None where the files are searched for keys.
         anywhere: Global index; None where keys are looked up in their own partition.
         logs: How changes of existing rows are written in a merge-on-read table; None in a copy-on-write table.
@@ -77,6 +81,8 @@ class WriteJob:
     limits: SizingLimits
     record_bytes: int
     combine: bool = False
+    duplicates: Duplicates = Duplicates.ADDED
+    layout: BulkInsertLayout = attrs.field(factory=BulkInsertLayout)
     buckets: BucketIndex | None = None
     anywhere: GlobalIndex | None = None
     logs: LogWriting | None = None
@@ -89,13 +95,18 @@ class WriteJob:
 
     @property
     def looks_up(self) -> bool:
-        """Whether the operation looks up which keys are in the table; inserts do not."""
+        """Whether the operation changes rows whose keys it looks up; inserts do not."""
         return self.operation in ("UPSERT", "DELETE")
+
+    @property
+    def searches(self) -> bool:
+        """Whether keys are looked up at all: to change their rows, or to insert no row with a known key."""
+        return self.looks_up or self.duplicates is not Duplicates.ADDED
 
     @property
     def combines(self) -> bool:
         """Whether only one of several rows with the same key is written."""
-        return self.looks_up or (self.operation != "BULK_INSERT" and self.combine)
+        return self.looks_up or self.combine
 
     @property
     def overwrites(self) -> bool:
@@ -124,3 +135,9 @@ class TaskIdentity:
     def write_token(self) -> str:
         """Part of the names of all files that this task writes."""
         return f"{self.partition_id}-{self.stage_id}-{self.attempt_id}"
+
+    def number_rows(self, count: int) -> int:
+        """Return the number of the first of *count* rows that the task writes next."""
+        start = self.rows_written
+        self.rows_written += count
+        return start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hudi_py.config import keys
 from hudi_py.config.archive import archive_config
+from hudi_py.config.bulk_insert import bulk_insert_layout
 from hudi_py.config.clean import clean_config
 from hudi_py.config.clustering import check_inline_clustering
 from hudi_py.config.compaction import compaction_config, compacts_after_writes
@@ -23,6 +24,7 @@ def check_options(settings: Settings) -> None:
         ConfigError: A setting is invalid.
     """
     base_file_options(settings)
+    bulk_insert_layout(settings)
     if compacts_after_writes(settings):
         compaction_config(settings)
     check_inline_clustering(settings)

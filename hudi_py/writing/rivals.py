@@ -43,6 +43,7 @@ class BasedOn:
         by_condition: Whether the rows to change were found by a condition.
         dropped: Partitions that the write drops.
         everywhere: Whether keys were looked up in all partitions, as with a global index.
+        searched: Whether an insert looked its keys up.
     """
 
     schema: str | None
@@ -50,6 +51,7 @@ class BasedOn:
     by_condition: bool = False
     dropped: Collection[str] = ()
     everywhere: bool = False
+    searched: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -153,7 +155,7 @@ class Rivals:
         """
         kind = kind_of(metadata)
         # An insert looks for no keys, so no other write can change what it found.
-        if kind is Kind.APPEND:
+        if kind is Kind.APPEND and not self.based_on.searched:
             return Reads()
         if self.based_on.by_condition or metadata.operation_type == _ALL:
             return Reads(partitions=None, by_condition=self.based_on.by_condition)

@@ -15,12 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudi_py.config.duplicates import Duplicates
 from hudi_py.errors import WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import conform_batch
 from hudi_py.rows.bucket_index import BucketIndex
 from hudi_py.rows.precedence import combine_before_write, delete_mask, refuse_null_ordering
 from hudi_py.writing.buckets import bucket_targets
+from hudi_py.writing.duplicates import known_rows
 from hudi_py.writing.job import WriteJob
 from hudi_py.writing.partition import PartitionFiles, load_partition
 from hudi_py.writing.pieces import by_value, runs
@@ -100,14 +102,15 @@ def _tag(job: WriteJob, partition: PartitionFiles, rows: pa.Table) -> Iterator[p
     keys: Any = pa.chunked_array([job.keys.record_keys(batch) for batch in rows.to_batches()])
     is_delete = job.operation == "DELETE"
     deletes = None if is_delete else delete_mask(rows)
-    if not is_delete:
+    winners = None
+    if is_delete:
+        winners = combine_before_write(rows, keys, ())
+    elif job.combines:
         # Ordering values are compared in the types of the table. The rows themselves go on as the user gave them,
         # because the second pass converts them.
         conformed = pa.Table.from_batches([conform_batch(batch, job.schema) for batch in rows.to_batches()])
         refuse_null_ordering(conformed, job.rules.batch_fields, deletes)
         winners = combine_before_write(conformed, keys, job.rules.batch_fields)
-    else:
-        winners = combine_before_write(rows, keys, ())
     if winners is not None:
         rows, keys = rows.take(winners), keys.take(winners)
         deletes = None if deletes is None else deletes.take(winners)
@@ -116,13 +119,18 @@ def _tag(job: WriteJob, partition: PartitionFiles, rows: pa.Table) -> Iterator[p
         yield from _tag_by_number(job, partition, job.buckets, rows, flat, deletes)
         return
     # Combined before the look-up, so that each key is searched once.
-    owners = partition.owners_of(job.storage, flat) if job.looks_up else np.full(len(flat), -1, dtype=np.int64)
+    owners = partition.owners_of(job.storage, flat) if job.searches else np.full(len(flat), -1, dtype=np.int64)
+    known = known_rows(job, partition, flat, owners) if job.duplicates is not Duplicates.ADDED else None
+    if known is not None:
+        owners = np.full(len(flat), -1, dtype=np.int64)
     file_ids = partition.file_ids
     partition.refuse_clustering(file_ids[position] for position in np.unique(owners[owners >= 0]))
     kept = owners >= 0
     if not is_delete:
         # A deletion of a key that the table does not have is nothing to write.
         kept |= True if deletes is None else ~deletes.to_numpy(zero_copy_only=False)
+    if known is not None:
+        kept &= ~known
     names: Any = pa.array(file_ids, pa.string())
     owned: Any = pa.array(owners, pa.int64(), mask=owners < 0)
     paths: Any = pa.repeat(partition.path, rows.num_rows)

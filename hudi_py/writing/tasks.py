@@ -9,7 +9,6 @@ large for this are done by `hudi_py.writing.tag` and `hudi_py.writing.groups`.
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -18,14 +17,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.config.duplicates import Duplicates
+from hudi_py.formats.arrow_types import compute
 from hudi_py.rows.bucket_index import BucketIndex
 from hudi_py.rows.merge import RowChanges
-from hudi_py.rows.precedence import delete_mask
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.anywhere import placed_pieces
 from hudi_py.writing.assign import Bucket, assign_buckets, spread_inserts
 from hudi_py.writing.buckets import bucket_targets
+from hudi_py.writing.duplicates import known_rows
 from hudi_py.writing.files import TaskFiles, task_files
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.partition import PartitionFiles, load_partition
@@ -58,7 +58,7 @@ def run_task(
         TooMuchForOneTask: Nothing was written; the work should be split into more tasks.
     """
     pieces: dict[str, list[Piece]] = {}
-    if job.anywhere is not None and job.looks_up:
+    if job.anywhere is not None and job.searches:
         named = placed_pieces(job, job.anywhere, batches)
     else:
         named = named_pieces(job, batches)
@@ -67,7 +67,7 @@ def run_task(
     loaded = {path: load_partition(job, path) for path in pieces}
     # Both limits are checked before the first file is written, so that the work can still be split.
     files_max = max(_FILES_MAX, 4 * len(loaded))
-    searches = job.looks_up and job.buckets is None and job.anywhere is None
+    searches = job.searches and job.buckets is None and job.anywhere is None
     if searches and not is_alone and sum(len(partition.latest) for partition in loaded.values()) > files_max:
         raise TooMuchForOneTask
     # Popped, so that the rows as they came are released while their conformed changes are built.
@@ -83,39 +83,6 @@ def run_task(
         raise TooMuchForOneTask
     with task_files(job, task) as files:
         return [result for plan in plans for result in _write(plan, files)]
-
-
-def run_bulk_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[WrittenFile]:
-    """
-    Write rows into new file groups, with at most one row group in memory.
-
-    Args:
-        job: The write.
-        batches: Rows in the user's schema; rows of a partition should be adjacent, because a change of the partition
-            from one row to the next starts a new file.
-        task: The task.
-
-    Raises:
-        As `run_task`.
-    """
-    results: list[WrittenFile] = []
-    with task_files(job, task) as files:
-        for path, run in itertools.groupby(named_pieces(job, batches), key=lambda piece: piece.partition_path):
-            kept = filter(None, map(_without_deletes, run))
-            first = next(kept, None)
-            if first is not None:
-                results += files.create(path, itertools.chain([first], kept), prefix=job.new_uuid())
-    return results
-
-
-def _without_deletes(piece: Piece) -> tuple[pa.RecordBatch, Array] | None:
-    """Return rows and keys without the rows that stand for deletions, as in all inserts; None if none is left."""
-    deletes = delete_mask(piece.rows)
-    if deletes is None:
-        return piece.rows, piece.keys
-    kept = compute.invert(deletes)
-    rows = piece.rows.filter(kept)
-    return (rows, piece.keys.filter(kept)) if rows.num_rows else None
 
 
 @attrs.frozen
@@ -150,10 +117,13 @@ def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _Par
         return _plan_by_number(job, partition, job.buckets, changes)
     if is_placed:
         owners = _owners(partition, pieces)
-    elif job.looks_up:
+    elif job.searches:
         owners = partition.owners_of(job.storage, changes.keys)
     else:
         owners = np.full(len(changes.keys), -1, dtype=np.int64)
+    if job.duplicates is not Duplicates.ADDED:
+        kept = np.flatnonzero(~known_rows(job, partition, changes.keys, owners))
+        changes, owners = part_of(changes, kept), np.full(len(kept), -1, dtype=np.int64)
     file_ids = partition.file_ids
     updated = {file_ids[position] for position in np.unique(owners[owners >= 0])}
     partition.refuse_clustering(updated)

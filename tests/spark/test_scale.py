@@ -12,7 +12,7 @@ from hudi_py.spark import two_passes
 from hudi_py.spark.columns import estimated_bytes, int_hashing_to
 from hudi_py.timeline.fence import is_fenced, put_up_fence
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
-from hudi_py.writing import tasks
+from hudi_py.writing import bulk, tasks
 from support.trips import COMMON, PARTITIONED, TWO_PASSES, hudi_rs_rows, trip
 
 pytestmark = pytest.mark.spark
@@ -140,10 +140,10 @@ def test_a_straggler_removes_its_own_files(trips):
             yield from batches
             put_up_fence(job.storage, job.instant_time)  # what the driver does when it waits no longer
 
-        return tasks.run_bulk_task(job, rest(), task)
+        return bulk.run_bulk_task(job, rest(), task)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hudi_py.spark.rows.run_bulk_task", closed_meanwhile)
+        patch.setattr("hudi_py.spark.bulk.run_bulk_task", closed_meanwhile)
         with pytest.raises(ConflictError, match="was closed while a task was still writing"):
             table.client.bulk_insert(table.frame([trip(4, 2)]))
     names = [path.name for path in Path(table.path).rglob("*.parquet") if ".hoodie" not in path.parts]

@@ -44,7 +44,8 @@ from hudi_py.timeline.markers import delete_markers
 from hudi_py.timeline.properties_file import recover_properties
 from hudi_py.write_service import WriteService
 from hudi_py.writing.assign import SizingLimits
-from hudi_py.writing.tasks import TaskIdentity, WriteJob, run_bulk_task, run_task
+from hudi_py.writing.bulk import run_bulk_task
+from hudi_py.writing.tasks import TaskIdentity, WriteJob, run_task
 from support.writes import ALONE
 
 Row = dict[str, Any]

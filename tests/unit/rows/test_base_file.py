@@ -14,7 +14,10 @@ from hudi_py.formats.bloom import BloomFilter, BloomKind, BloomSizing
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import format_record_schema
 from hudi_py.model.records import RuntimeStats
-from hudi_py.rows.base_file import BaseFileOptions, write_new_files
+from hudi_py.rows.base_file import BaseFileOptions
+from hudi_py.rows.new_files import NewFiles, write_new_files
+from hudi_py.runtime.clock import MONOTONIC
+from hudi_py.writing.job import TaskIdentity
 
 NESTED = pa.schema(
     [
@@ -143,17 +146,23 @@ class Sinks:
         return self._files.target("20260101000000001", file_id=f"g-{number}"), sink
 
 
-def roll(files, batches, **limits):
-    sinks = Sinks(files)
-    ticks = itertools.count()
-    results = write_new_files(
-        batches,
+def begun(files, sinks, limits, monotonic):
+    task = TaskIdentity(partition_id=3, stage_id=1, attempt_id=2)
+    return NewFiles(
         sinks,
+        task.number_rows,
         schema=files.SCHEMA,
         avro_schema=format_record_schema(files.SCHEMA, "t"),
         options=attrs.evolve(files.OPTIONS, **limits),
-        monotonic=lambda: next(ticks) / 1000,
+        monotonic=monotonic,
     )
+
+
+def roll(files, batches, **limits):
+    sinks = Sinks(files)
+    ticks = itertools.count()
+    new_files = begun(files, sinks, limits, lambda: next(ticks) / 1000)
+    results = write_new_files(new_files, batches)
     return results, [sink.kept for sink in sinks.opened]
 
 
@@ -195,13 +204,7 @@ def test_failed_write_leaves_no_footer(files):
     good, bad = files.batch(rows_of(50)), files.batch([{"id": "x", "v": [None]}])
     sinks = Sinks(files)
     with pytest.raises(WriteError):
-        write_new_files(
-            [(good, good.column(0)), (bad, bad.column(0))],
-            sinks,
-            schema=files.SCHEMA,
-            avro_schema=format_record_schema(files.SCHEMA, "t"),
-            options=files.OPTIONS,
-        )
+        write_new_files(begun(files, sinks, {}, MONOTONIC), [(good, good.column(0)), (bad, bad.column(0))])
     (sink,) = sinks.opened
     with pytest.raises(pa.ArrowInvalid):
         pq.ParquetFile(io.BytesIO(sink.kept))
