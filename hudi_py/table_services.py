@@ -110,6 +110,7 @@ class TableServices:
         table = self._table
         table.require(Use.REWRITE)
         from hudi_py.services.clustering.service import ClusteringService
+        from hudi_py.snapshot.schema import refuse_column_ids
         from hudi_py.writing.buckets import check_buckets
         from hudi_py.writing.options import base_file_options
 
@@ -119,6 +120,7 @@ class TableServices:
                 f"{table.storage.root} has a bucket index: rows belong to certain files, and stay there"
             )
         check_buckets(table.storage, table.timeline, table.contents, None)
+        refuse_column_ids(table.contents, table.timeline, "a clustering")
         return ClusteringService(
             contents=table.contents,
             table=table.config,
@@ -218,8 +220,10 @@ class TableServices:
         self._table.require(Use.REWRITE)
         from hudi_py.config.compaction import compaction_config
         from hudi_py.services.compaction.service import CompactionService
+        from hudi_py.snapshot.schema import refuse_column_ids
         from hudi_py.writing.options import base_file_options
 
+        refuse_column_ids(self._table.contents, self._table.timeline, "a compaction")
         return CompactionService(
             contents=self._table.contents,
             table=self._table.config,

@@ -323,6 +323,7 @@ class WriteService:
             metadata=metadata,
             cleans=served.cleans,
             compactions=served.compactions,
+            indexes_dropped=tuple(sorted(keeper.dropped)),
             seconds=watch.seconds,
         )
 

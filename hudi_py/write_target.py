@@ -15,12 +15,12 @@ from hudi_py.config.key_generators import key_generator_asked_for
 from hudi_py.config.new_table import new_table_properties
 from hudi_py.config.settings import Settings
 from hudi_py.config.uses import Use
-from hudi_py.errors import ConfigError, TableNotFound, UnsupportedTable
+from hudi_py.errors import ConfigError, TableNotFound
 from hudi_py.rows.bucket_index import BucketIndex, bucket_index_of
 from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, key_generator_of
 from hudi_py.rows.precedence import MergeRules, merge_rules_of
 from hudi_py.runtime.clock import Clock
-from hudi_py.snapshot.schema import column_schema_text
+from hudi_py.snapshot.schema import refuse_column_ids
 from hudi_py.storage.base import Storage
 from hudi_py.table_view import TableView
 from hudi_py.txn.table_lock import TableLock
@@ -128,11 +128,7 @@ class WriteTarget:
         if not self._are_buckets_checked:
             check_buckets(self._storage, table.timeline, table.contents, buckets)
             self._are_buckets_checked = True
-        if column_schema_text(table.contents, table.timeline) is not None:
-            raise UnsupportedTable(
-                f"{self._storage.root} uses schema on read, and hudi_py does not write the ids of its columns: "
-                "renamed columns would lose their values; write it with Apache Hudi"
-            )
+        refuse_column_ids(table.contents, table.timeline, "a write")
         return buckets
 
     def _open(self) -> TableView:

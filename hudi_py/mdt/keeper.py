@@ -25,7 +25,13 @@ from hudi_py.mdt.compaction import compact, is_due
 from hudi_py.mdt.create_missing import create_files_partition, create_index_of_rows, rows_to_index
 from hudi_py.mdt.index_definitions import kept_indexes
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
-from hudi_py.mdt.removal import can_drop, disable_unmaintained_partitions, drop_indexes, drop_metadata_table
+from hudi_py.mdt.removal import (
+    PARTITIONS_KEY,
+    can_drop,
+    disable_unmaintained_partitions,
+    drop_indexes,
+    drop_metadata_table,
+)
 from hudi_py.mdt.restoring import record_restore
 from hudi_py.mdt.shares import Encoded
 from hudi_py.mdt.statistics import COLUMN_STATS
@@ -60,11 +66,13 @@ class MetadataTableKeeper:
         storage: The data table's storage.
         settings: ``hoodie.metadata.enable``: unset keeps the table as it is, ``false`` drops, ``true`` creates.
         clock: Gives completion times.
+        dropped: Names of the partitions that this object has dropped from the metadata table and not made again.
     """
 
     storage: Storage
     settings: Settings
     clock: Clock
+    dropped: set[str] = attrs.field(factory=set, init=False, eq=False, repr=False)
 
     def prepare(self, *, writes_data: bool) -> None:
         """
@@ -337,4 +345,9 @@ class MetadataTableKeeper:
         return MetadataTable(self.storage, self.clock)
 
     def _update(self, changes: Mapping[str, str | None]) -> None:
+        names = PARTITIONS_KEY in changes
+        before = read_table_config(self.storage).metadata_partitions if names else ()
         update_properties(self.storage, changes, self.clock)
+        if names:
+            self.dropped.update(before)
+            self.dropped.difference_update((changes[PARTITIONS_KEY] or "").split(","))

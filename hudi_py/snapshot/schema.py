@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from hudi_py.errors import UnsupportedTable
 from hudi_py.formats.column_history import HISTORY_FOLDER, newest_history, renamed_columns
 from hudi_py.model.files import BaseFile, join_path
 from hudi_py.storage.base import Storage
@@ -45,6 +46,25 @@ def rewritten_schema_text(contents: Contents, timeline: Timeline) -> str | None:
 def column_schema_text(contents: Contents, timeline: Timeline, as_of: str | None = None) -> str | None:
     """The columns with their ids as JSON, from the same commit as the Avro schema; None without schema on read."""
     return _schemas(contents, timeline, as_of).get("latest_schema") or None
+
+
+def refuse_column_ids(contents: Contents, timeline: Timeline, what: str) -> None:
+    """
+    Raise if a table uses schema on read: rows would be merged by the names of their columns, and the ids be lost.
+
+    Args:
+        contents: Contents of the timeline.
+        timeline: Timeline of the table.
+        what: What is to be done, to follow "nothing was changed: ".
+
+    Raises:
+        UnsupportedTable: It does.
+    """
+    if column_schema_text(contents, timeline) is not None:
+        raise UnsupportedTable(
+            f"{contents.store.storage.root} uses schema on read, and hudi_py does not write the ids of its columns: "
+            f"renamed columns would lose their values in {what}; do it with Apache Hudi"
+        )
 
 
 def moved_columns(contents: Contents, timeline: Timeline, as_of: str | None = None) -> Sequence[str]:

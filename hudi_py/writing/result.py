@@ -23,6 +23,8 @@ class WriteResult(Shown):
         metadata: Metadata of the commit, as stored.
         cleans: Results of the clean after the commit; empty if no clean was due.
         compactions: Compactions after the commit, with ``hoodie.compact.inline``; empty if none was due.
+        indexes_dropped: Partitions of the metadata table that the write dropped because it could not keep
+            them true (``secondary_index_…``), or because ``hoodie.metadata.enable`` is false; sorted.
         seconds: Duration of each phase in seconds: ``begin``, ``write``, ``commit``, ``services``.
         retries: Number of times that the write was begun again after a conflict.
         is_repeated: Whether an earlier write with this write key had been committed, so that nothing was done; then
@@ -33,6 +35,7 @@ class WriteResult(Shown):
     metadata: CommitMetadata
     cleans: tuple[CleanResult, ...] = ()
     compactions: tuple[RewriteResult, ...] = ()
+    indexes_dropped: tuple[str, ...] = ()
     seconds: Mapping[str, float] = attrs.field(factory=dict, eq=False)
     retries: int = 0
     is_repeated: bool = False

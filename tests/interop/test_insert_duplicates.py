@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 import pytest
+from real_hudi import RealHudiError
 
 import hudi_py
 
@@ -36,7 +37,9 @@ def test_known_keys_are_dropped_as_by_real_hudi(peer, ours, tmp_path, kind):
     """Each setting, on Spark and without; real Hudi reads what we wrote, and fails on known keys as we do."""
     settings = SETTINGS | {"hoodie.datasource.write.table.type": kind}
     version = {"hoodie.write.table.version": peer.table_version}
-    for number, case in enumerate(CASES):
+    # 0.15.0 knows the policy for SQL only, and passes over it here.
+    has_policy = not peer.version.startswith("0.")
+    for number, case in enumerate(each for each in CASES if has_policy or each.get(POLICY) in (None, "none")):
         theirs, local, spark = (tmp_path / f"{who}{number}" for who in ("theirs", "local", "spark"))
         peer.write(theirs, FIRST, "insert", settings)
         peer.write(theirs, SECOND, "insert", settings | case)
@@ -48,8 +51,9 @@ def test_known_keys_are_dropped_as_by_real_hudi(peer, ours, tmp_path, kind):
         ours(spark, settings | version).write(SECOND, "insert", **case, **{"hoodie_py.write.single.pass.max.bytes": 0})
         assert told(peer.read(local)) == told(peer.read(spark)) == expected, case
     fails = settings | version | {POLICY: "fail"}
-    with pytest.raises(Exception, match="Duplicate"):
-        peer.write(theirs, SECOND, "insert", fails)
+    if has_policy:
+        with pytest.raises(RealHudiError, match="Duplicate"):
+            peer.write(theirs, SECOND, "insert", fails)
     with pytest.raises(hudi_py.HudiError, match="2 rows"):
         hudi_py.write(local, SECOND, operation="insert", settings=fails)
     with pytest.raises(hudi_py.HudiError, match="rows to insert have keys"):

@@ -54,7 +54,7 @@ def changed(storage, count, **columns):
 
 
 def write(storage, rows, operation="UPSERT", **settings):
-    writes.write(storage, ArrowRows(rows), writes.open_table(storage, **QUIET, **settings), operation)
+    return writes.write(storage, ArrowRows(rows), writes.open_table(storage, **QUIET, **settings), operation)
 
 
 def partitions_of(storage):
@@ -228,7 +228,10 @@ def test_actions_that_write_rows_drop_defined_indexes(fresh, caplog):
         had = set(partitions_of(storage))
         assert had > DEFINED
         caplog.clear()
-        act(storage)
+        result = act(storage)
+        if action in ("upsert", "delete", "overwrite"):
+            assert set(result.indexes_dropped) == DEFINED
+            assert write(storage, rows_of(storage).slice(0, 1)).indexes_dropped == ()
         lost = {RECORD_INDEX, "partition_stats"} if action == "rollback" else set()  # they were compacted
         assert set(partitions_of(storage)) == had - DEFINED - lost, action
         assert all(each in caplog.text for each in (*DEFINED, "columns='name'")), action

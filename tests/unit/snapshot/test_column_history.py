@@ -45,6 +45,15 @@ def test_a_table_with_schema_on_read_is_not_written(evolved):
     assert before == {path: path.read_bytes() for path in evolved.rglob("*") if path.is_file()}
 
 
+def test_a_table_with_schema_on_read_is_not_rewritten(evolved):
+    """A clustering, or a compaction, would put nulls in the place of renamed values for good."""
+    before = {path: path.read_bytes() for path in evolved.rglob("*") if path.is_file()}
+    for rewrite in (Table.cluster, Table.compact, Table.schedule_compaction):
+        with pytest.raises(UnsupportedTable, match=r"schema on read.* in a (clustering|compaction)"):
+            rewrite(Table(LocalStorage(evolved)))
+    assert before == {path: path.read_bytes() for path in evolved.rglob("*") if path.is_file()}
+
+
 def schema(version, columns):
     """JSON of a version: id to name, or id to name and nested columns."""
     fields = [
