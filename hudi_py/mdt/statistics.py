@@ -232,16 +232,17 @@ def _outer(older: StatisticsRecord, newer: StatisticsRecord, bound: str, source:
 
 
 def _order(record: StatisticsRecord, wrapped: Any) -> Any:
-    """What Java compares: UTF-16 units of strings, signed bytes, decimals as numbers, NaN behind all numbers."""
+    """
+    What the readers compare: bytes without sign, strings by code points, decimals as numbers, NaN behind all numbers.
+
+    Hudi itself merges by Java's order, bytes with sign and strings by UTF-16 units, and then its own readers, which
+    compare as Spark does, pass over rows between such bounds (tests/interop/test_statistics.py).
+    """
     value = wrapped[1]["value"]
     if isinstance(value, float):
         return math.isnan(value), 0.0 if math.isnan(value) else value, math.copysign(1, value)
-    if isinstance(value, str):
-        return value.encode("utf-16-be", "surrogatepass")
-    if isinstance(value, bytes):
-        if _kind(record, wrapped) == "decimal":
-            return int.from_bytes(value, "big", signed=True)
-        return bytes(byte ^ 0x80 for byte in value)
+    if isinstance(value, bytes) and _kind(record, wrapped) == "decimal":
+        return int.from_bytes(value, "big", signed=True)
     return value
 
 
