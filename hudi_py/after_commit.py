@@ -28,10 +28,12 @@ class Served:
     Args:
         cleans: Cleans that were run.
         compactions: Compactions that were carried out.
+        clusterings: Clusterings that were carried out.
     """
 
     cleans: tuple[CleanResult, ...] = ()
     compactions: tuple[RewriteResult, ...] = ()
+    clusterings: tuple[RewriteResult, ...] = ()
 
 
 def serve_after(commit: str, table: TableView, settings: Settings, engine: Callable[[], Engine]) -> Served:
@@ -48,6 +50,7 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
         ServiceFailed: One of them failed; the commit is completed and must not be repeated.
     """
     cleans: tuple[CleanResult, ...] = ()
+    compactions: tuple[RewriteResult, ...] = ()
     try:
         services = TableServices(table)
         _tag(services)  # before the clean, which may delete files of the commits to tag
@@ -56,18 +59,18 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
             services.archive().run()
             services.run_upkeep()
         compactions = _compact(services, settings, table)
-        _cluster(services, settings)
+        clusterings = _cluster(services, settings)
     except ConflictError as error:  # another process is doing the same
         log.info("write.services.superseded", instant=commit, why=str(error))
-        # With the clean: it is complete, whatever came in the way of the services after it.
-        return Served(cleans=cleans)
+        # With what is complete, whatever came in the way of the services after it.
+        return Served(cleans=cleans, compactions=compactions)
     except HudiError as error:
         raise ServiceFailed(
             f"commit {commit} is completed and its rows are visible, so do not write them again; cleaning, "
             f"archiving, compacting or clustering after it failed: {error}",
             commit,
         ) from error
-    return Served(cleans=cleans, compactions=compactions)
+    return Served(cleans=cleans, compactions=compactions, clusterings=clusterings)
 
 
 def _tag(services: TableServices) -> None:
@@ -106,12 +109,15 @@ def _compact(services: TableServices, settings: Settings, table: TableView) -> t
     return ()
 
 
-def _cluster(services: TableServices, settings: Settings) -> None:
+def _cluster(services: TableServices, settings: Settings) -> tuple[RewriteResult, ...]:
     """Cluster, or only store a plan, if that is asked for and due (E-30, E-40)."""
     if settings[keys.CLUSTERING_INLINE]:
-        if services.clustering().run(settings[keys.CLUSTERING_INLINE_COMMITS]):
+        done = services.clustering().run(settings[keys.CLUSTERING_INLINE_COMMITS])
+        if done:
             services.run_upkeep()
-    elif settings[keys.CLUSTERING_SCHEDULE_INLINE]:
+        return tuple(done)
+    if settings[keys.CLUSTERING_SCHEDULE_INLINE]:
         service = services.clustering()
         if service.is_due(settings[keys.CLUSTERING_SCHEDULE_COMMITS]):
             service.schedule()
+    return ()

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hudi_py.config.clustering import clustering_config_with
 from hudi_py.engine.base import Engine
+from hudi_py.errors import ConfigError
+from hudi_py.model.files import FileSlice
 from hudi_py.table_services import TableServices
 from hudi_py.table_view import TableView
 from hudi_py.timeline.properties_file import finish_rewrite
@@ -19,6 +21,7 @@ from hudi_py.timeline.properties_file import finish_rewrite
 if TYPE_CHECKING:
     from hudi_py.services.clustering.plan import PlannedClustering
     from hudi_py.services.clustering.service import ClusteringService
+    from hudi_py.services.rewriting.explain import GroupExplanation
     from hudi_py.services.rewriting.result import RewriteResult
 
 T = TypeVar("T")
@@ -142,6 +145,51 @@ class TableRewriting(TableView):
             ConflictError: Another process has begun it at this moment.
         """
         self._changed(lambda: self.services.clustering().cancel(instant))
+
+    def explain_compaction(self, target: str, *, now: datetime | None = None) -> tuple[GroupExplanation, ...]:
+        """
+        Explain why file groups are in the next plan of a compaction, or are not; nothing is written.
+
+        Args:
+            target: A partition, a file id, or the name or path of a file.
+            now: Timezone-aware; replaces the clock for planning.
+
+        Raises:
+            ConfigError: The table is not merge-on-read, a setting is invalid, or there is no such file group.
+            CorruptMetadata: A file that is needed is missing or damaged.
+        """
+        from hudi_py.services.compaction.plan import explain_outlook
+
+        return explain_outlook(self.services.compaction(now=now).plan(), self._slices_of(target))
+
+    def explain_clustering(self, target: str) -> tuple[GroupExplanation, ...]:
+        """
+        Explain why file groups are in the next plan of a clustering, or are not; nothing is written.
+
+        Args:
+            target: As for `explain_compaction`.
+
+        Raises:
+            ConfigError: A setting is invalid, or there is no such file group.
+            CorruptMetadata: A file that is needed is missing or damaged.
+        """
+        from hudi_py.services.clustering.plan import explain_plan
+
+        return explain_plan(self.services.clustering().plan(), self._slices_of(target))
+
+    def _slices_of(self, target: str) -> tuple[FileSlice, ...]:
+        from hudi_py.services.rewriting.explain import is_meant
+
+        partitions = self.partitions()
+        wanted = target.rstrip("/")
+        paths = (wanted,) if wanted in partitions else partitions
+        found = tuple(each for path in paths for each in self.file_slices(path) if is_meant(wanted, each))
+        if not found:
+            raise ConfigError(
+                f"{self.storage.root} has no partition, no file group and no file {target!r} that readers see; see "
+                "hudi-py files"
+            )
+        return found
 
     def plan_cluster(
         self,

@@ -324,6 +324,7 @@ class WriteService:
             cleans=served.cleans,
             compactions=served.compactions,
             indexes_dropped=tuple(sorted(keeper.dropped)),
+            clusterings=served.clusterings,
             seconds=watch.seconds,
         )
 

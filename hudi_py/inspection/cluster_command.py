@@ -8,6 +8,7 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import complete, render
+from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, at_most_one, command
 from hudi_py.inspection.say import say
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 @click.option("--schedule-only", is_flag=True, help="Store the plan; carry nothing out.")
 @click.option("--execute", metavar="INSTANT", help="Carry out this pending clustering only.")
 @click.option("--cancel", metavar="INSTANT", help="Withdraw the plan of this pending clustering.")
+@engine_options("Rewrite groups of files on threads (local), or on Spark executors; auto: on Spark under spark-submit.")
 @command
 def cluster(
     common: Common,
@@ -45,6 +47,8 @@ def cluster(
     schedule_only: bool,
     execute: str | None,
     cancel: str | None,
+    engine: str,
+    master: str | None,
 ) -> None:
     """
     Rewrite the rows of small files into larger ones in one commit, sorted if asked for.
@@ -79,9 +83,8 @@ def cluster(
     else:
         from hudi_py.inspection.rewrite_output import show_rewrites
 
-        results = opened.run_clustering(
-            opened.services.clustering(config), None if execute is None else opened.resolve_time(execute)
-        )
+        service = opened.services.clustering(config, engine=chosen_engine(engine, master, "hudi-py cluster"))
+        results = opened.run_clustering(service, None if execute is None else opened.resolve_time(execute))
         show_rewrites(common, results, "clustering", lambda: "nothing to cluster")
 
 
@@ -103,6 +106,9 @@ def _show_plan(common: Common, opened: Table, service: ClusteringService, planne
     ]
     columns = ("partition", "file groups", "size", "files after")
     render.table(f"would be rewritten (nothing was written), {len(rows)} groups", columns, rows, right=(1, 2, 3))
+    if planned.groups:
+        before, after = sum(len(each.slices) for each in planned.groups), sum(each.outputs for each in planned.groups)
+        say(f"total      {before} file groups, {render.human_bytes(planned.size_bytes)} become {after} files")
     for instant in pending:
         say(f"{instant} would be carried out first")
     # Counted by reason: a large table leaves thousands of groups as they are.

@@ -82,6 +82,8 @@ def _dry_run(common: Common, opened: Table, outlook: Outlook) -> None:
     # A real run begins with these, so a dry run has to show them.
     for time in pending:
         say(f"compaction {time} is pending: it would be carried out first")
+    from hudi_py.services.compaction.policy import LOG_BYTES
+
     operations = outlook.plan.operations
     rows = [
         (
@@ -89,11 +91,12 @@ def _dry_run(common: Common, opened: Table, outlook: Outlook) -> None:
             operation.file_id or "",
             operation.data_file_path or "",
             str(len(operation.delta_file_paths)),
+            render.human_bytes(int((operation.metrics or {}).get(LOG_BYTES, 0))),
         )
         for operation in operations[:_SHOWN_MAX]
     ]
     title = "would be compacted (nothing was written)"
-    render.table(title, ("partition", "file id", "base file", "log files"), rows, right=(3,))
+    render.table(title, ("partition", "file id", "base file", "log files", "size of logs"), rows, right=(3, 4))
     if len(operations) > len(rows):
         say(f"and {len(operations) - len(rows)} more file groups; --json lists all")
     for left in outlook.left[:_SHOWN_MAX]:
@@ -101,7 +104,8 @@ def _dry_run(common: Common, opened: Table, outlook: Outlook) -> None:
     if len(outlook.left) > _SHOWN_MAX:
         say(f"and {len(outlook.left) - _SHOWN_MAX} more are left; --json lists all")
     if outlook.would_schedule:
-        say(f"total      {len(operations)} file groups, {render.human_bytes(outlook.bytes_to_read)} to read")
+        size = render.human_bytes(outlook.bytes_to_read)
+        say(f"total      {len(operations)} file groups, {size} to read, become {len(operations)} base files")
     else:
         say(f"nothing    would be scheduled: {outlook.reason}")
 

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from hudi_py.errors import ConfigError
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.clean_options import examine_everything, full_option, retention_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
+from hudi_py.model.files import join_path
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
     from hudi_py.services.explain.explain import Awaited
     from hudi_py.services.explain.files import Explanation, FileExplanation
+    from hudi_py.services.rewriting.explain import GroupExplanation
 
 
 @click.command()
 @click.argument("table", shell_complete=complete.tables)
 @click.argument("target", shell_complete=complete.partitions, metavar="FILE_OR_FILE_ID_OR_PARTITION")
+@click.option(
+    "--service",
+    type=click.Choice(("clean", "compaction", "clustering")),
+    default="clean",
+    show_default=True,
+    help="Whose next plan to explain.",
+)
 @retention_options
 @full_option
 @command
@@ -28,6 +39,7 @@ def explain(
     common: Common,
     table: str,
     target: str,
+    service: str,
     options: CleanOptions,
     full: bool,
 ) -> None:
@@ -35,8 +47,21 @@ def explain(
     Explain why a file is kept: the rules that keep it, and when a clean may delete it.
 
     Of a file that is gone: which clean deleted it, when, and by which policy; from the archived timeline, too.
+
+    With --service compaction or clustering: why a file group is in the next plan of that service, or is not.
     """
     opened = common.open(table).read_only()
+    if service != "clean":
+        if any(options.values()) or full:
+            raise ConfigError(f"--service {service} has no retention; leave the options of a clean out")
+        now = common.planning_time(opened)
+        is_compaction = service == "compaction"
+        groups = opened.explain_compaction(target, now=now) if is_compaction else opened.explain_clustering(target)
+        if common.as_json:
+            print_json({"target": target, "service": service, "file_groups": [_group_entry(each) for each in groups]})
+        else:
+            _print_groups(groups)
+        return
     if full:
         examine_everything(opened)
     explanation = opened.explain(target, now=common.planning_time(opened), **options)
@@ -55,6 +80,26 @@ def explanation_report(explanation: Explanation) -> dict[str, Any]:
         "scope": explanation.scope,
         "files": [_entry(file) for file in explanation.files],
     }
+
+
+def _group_entry(group: GroupExplanation) -> dict[str, Any]:
+    return {
+        "partition": group.partition_path,
+        "file_id": group.file_id,
+        "planned": group.is_planned,
+        "reason": group.reason,
+        "base_bytes": group.base_bytes,
+        "log_files": group.log_files,
+        "log_bytes": group.log_bytes,
+    }
+
+
+def _print_groups(groups: Sequence[GroupExplanation]) -> None:
+    for group in groups:
+        logs = f" and {group.log_files} log files, {render.human_bytes(group.log_bytes)}" if group.log_files else ""
+        say(f"{join_path(group.partition_path, group.file_id)}  {render.human_bytes(group.base_bytes)}{logs}")
+        say(f"  {'planned' if group.is_planned else 'left out'}".ljust(14) + group.reason)
+    say(f"{len(groups)} file groups; planned: {sum(each.is_planned for each in groups)}")
 
 
 def _entry(file: FileExplanation) -> dict[str, Any]:

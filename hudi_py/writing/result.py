@@ -25,6 +25,7 @@ class WriteResult(Shown):
         compactions: Compactions after the commit, with ``hoodie.compact.inline``; empty if none was due.
         indexes_dropped: Partitions of the metadata table that the write dropped because it could not keep
             them true (``secondary_index_…``), or because ``hoodie.metadata.enable`` is false; sorted.
+        clusterings: Clusterings after the commit, with ``hoodie.clustering.inline``; empty if none was due.
         seconds: Duration of each phase in seconds: ``begin``, ``write``, ``commit``, ``services``.
         retries: Number of times that the write was begun again after a conflict.
         is_repeated: Whether an earlier write with this write key had been committed, so that nothing was done; then
@@ -36,6 +37,7 @@ class WriteResult(Shown):
     cleans: tuple[CleanResult, ...] = ()
     compactions: tuple[RewriteResult, ...] = ()
     indexes_dropped: tuple[str, ...] = ()
+    clusterings: tuple[RewriteResult, ...] = ()
     seconds: Mapping[str, float] = attrs.field(factory=dict, eq=False)
     retries: int = 0
     is_repeated: bool = False

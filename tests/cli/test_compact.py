@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+import hudi_py
 from support.fixtures import unpack
 
 DUE = ("--conf", "hoodie.compact.inline.max.delta.commits=1")
@@ -46,3 +49,28 @@ def test_a_cancelled_plan_is_gone(run, tmp_path):
     assert document(run, "compact", table, "--dry-run", *DUE)["pending_compactions"] == []
     assert run("compact", table, "--cancel", time).code == 2
     assert run("compact", table, "--cancel", time, "--dry-run").code == 2
+
+
+@pytest.mark.parametrize(("service", "name"), [("compaction", "mor_logs-1.1.1"), ("clustering", "cow_clustered-1.1.1")])
+def test_explain_agrees_with_the_dry_run(run, tmp_path, service, name):
+    """Each file group of the plan is planned, each other one has a reason; files name their group."""
+    table = str(unpack(name, tmp_path))
+    opened = hudi_py.open_table(table)
+    command = {"compaction": "compact", "clustering": "cluster"}[service]
+    plan = document(run, command, table, "--dry-run", *DUE)["plan"]
+    planned = {each["file_id"] for each in plan.get("operations", ())}
+    planned |= {file_id for group in plan.get("groups", ()) for file_id in group["file_ids"]}
+    seen = {}
+    for partition in opened.partitions():
+        for group in document(run, "explain", table, partition, "--service", service, *DUE)["file_groups"]:
+            seen[group["file_id"]] = group["planned"]
+            assert group["reason"]
+    assert {file_id for file_id, is_planned in seen.items() if is_planned} == planned
+    assert planned
+    partition = opened.partitions()[0]
+    each = opened.file_slices(partition)[0]
+    for target in (each.file_id, each.base_file.name, f"{partition}/{each.base_file.name}"):
+        (found,) = document(run, "explain", table, target, "--service", service, *DUE)["file_groups"]
+        assert found["file_id"] == each.file_id
+    assert run("explain", table, partition, "--service", service, "--commits-retained", "1").code == 2
+    assert run("explain", table, "no-such-thing", "--service", service).code == 2

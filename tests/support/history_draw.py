@@ -141,6 +141,14 @@ _MOTIFS: tuple[tuple[str, ...], ...] = (
     ("write", "plan_compaction", "crash compact", "write", "clean", "recover"),
     ("write", "plan_compaction", "compact", "plan_clean", "hudi rollback", "write", "clean"),
     ("write", "plan_compaction", "write", "savepoint", "compact", "write", "clean", "restore"),
+    ("write", "plan_compaction", "write", "cancel", "write", "compact", "clean"),
+    ("write", "plan_compaction", "crash compact", "clock", "recover", "cancel", "write"),
+    ("write", "plan_clustering", "crash cluster", "recover", "write", "cancel", "cluster"),
+    ("plan_clustering", "crash cancel", "write", "cluster", "rollback", "cancel"),
+    ("crash compact", "crash cancel", "write", "compact"),
+    ("write", "write", "cluster", "savepoint", "rollback", "cluster", "archive", "clean"),
+    ("write", "write", "cluster", "lease", "rollback", "clean", "cluster", "rollback"),
+    ("write", "write", "cluster", "clean", "rollback", "write"),
     ("crash write", "write", "clean", "rollback_failed"),
     ("crash statement", "plan_clean", "statement", "clean"),
     ("statement", "clean", "rollback", "statement"),
@@ -230,7 +238,7 @@ _PAIRS = tuple(
     )
     if not {"write", "restore", "rollback", "statement"} >= {*pair} and pair != ("restore", "restore")
 )
-RIVALS = ("write", "write", "write", "replace", "statement", "cluster", "compact", "plan_compaction", "clean")
+RIVALS = ("write", "write", "write", "replace", "statement", "cluster", "compact", "plan_compaction", "clean", "cancel")
 _WEIGHTS: Mapping[str, int] = {
     "write": 26,
     "replace": 5,
@@ -248,6 +256,7 @@ _WEIGHTS: Mapping[str, int] = {
     "restore": 5,
     "archive": 5,
     "upkeep": 2,
+    "cancel": 3,
     "recover": 5,
     "clock": 5,
     "lease": 6,
@@ -293,6 +302,7 @@ def _one(chance: random.Random, names: Sequence[str]) -> Step:
         "release": lambda: {"back": chance.choice((0, 0, 1)), "archive_commit": chance.random() < 0.3},
         "restore": lambda: {"back": chance.choice((0, 0, 1))},
         "archive": lambda: {"keep": chance.choice((1, 2, 3, 4)), "beyond": chance.random() < 0.3},
+        "cancel": lambda: {"back": chance.randrange(3)},
         "upkeep": lambda: {"delta_commits": chance.choice((1, 3))},
         "lease": lambda: {"back": chance.choice((0, 0, 0, 1, 2, 3)), "ttl": chance.choice((1, 5, 50, 50))},
         "renew": lambda: {"ttl": chance.choice((1, 50))},

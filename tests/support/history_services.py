@@ -13,6 +13,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline import quarantine
 from support.history_promises import answered_times
 from support.history_world import ONE_THREAD, Do, World
+from support.history_writer import pending_clusterings
 
 
 def _clean(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
@@ -103,6 +104,15 @@ def _upkeep(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     world.open(storage, **{"hoodie.metadata.compact.max.delta.commits": args["delta_commits"]}).services.run_upkeep()
 
 
+def _cancel(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    table = world.open(storage)
+    plans = [*table.timeline.pending(Action.COMPACTION), *pending_clusterings(table)]
+    if plans:
+        instant = plans[args["back"] % len(plans)]
+        is_compaction = instant.action is Action.COMPACTION
+        (table.cancel_compaction if is_compaction else table.cancel_clustering)(instant.requested_time)
+
+
 def _recover(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     table = world.open(storage)
     outcomes = table.recover()
@@ -128,6 +138,7 @@ SERVICES: Final[Mapping[str, Do]] = {
     "restore": _restore,
     "archive": _archive,
     "upkeep": _upkeep,
+    "cancel": _cancel,
     "recover": _recover,
     "clock": _clock,
 }

@@ -172,7 +172,8 @@ class Operations:
     def _schema_text(self, table: str) -> str:
         """The columns of the rows, which a clustering takes from its settings."""
         resolver = self._hudi.jvm.org.apache.hudi.common.table.TableSchemaResolver(self._hudi.meta_client(table))
-        return str(resolver.getTableAvroSchema(False).toString())
+        has_old_name = self._hudi.version.startswith(("0.", "1.0.", "1.1."))
+        return str((resolver.getTableAvroSchema if has_old_name else resolver.getTableSchema)(False).toString())
 
     def schedule_undo(self, table: str, instant: str, *, restore: bool = False) -> str:
         """Store the plan of a rollback (or restore) and undo nothing; returns its instant."""

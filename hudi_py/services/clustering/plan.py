@@ -19,6 +19,7 @@ from hudi_py.config.clustering import ClusteringConfig
 from hudi_py.model.files import FileSlice, join_path
 from hudi_py.model.records import ClusteringGroup, ClusteringPlan, ClusteringSlice, Strategy
 from hudi_py.services.clustering.policy import Candidates, base_bytes
+from hudi_py.services.rewriting.explain import GroupExplanation, explain_groups
 
 SORT_COLUMNS: Final = "hoodie.clustering.plan.strategy.sort.columns"
 LAYOUT: Final = "hoodie.layout.optimize.strategy"
@@ -112,6 +113,19 @@ def plan_clustering(partitions: Iterable[Candidates], config: ClusteringConfig) 
 
 def _not_grouped(made: Sequence[tuple[FileSlice, ...]], config: ClusteringConfig) -> str:
     return _TOO_MANY if len(made) >= config.groups_max else _ALONE
+
+
+def explain_plan(planned: PlannedClustering, slices: Iterable[FileSlice]) -> tuple[GroupExplanation, ...]:
+    """Explain why some slices are in a plan, or are not."""
+    chosen = {
+        (group.partition_path, each.file_id): (
+            f"group {number} of the plan: {len(group.slices)} file groups, {group.size_bytes} bytes, become "
+            f"{group.outputs} files"
+        )
+        for number, group in enumerate(planned.groups, 1)
+        for each in group.slices
+    }
+    return explain_groups(slices, chosen, planned.left_out, lambda _: "its partition is not among those to cluster")
 
 
 def hudi_groups(slices: Iterable[FileSlice], config: ClusteringConfig) -> list[tuple[FileSlice, ...]]:

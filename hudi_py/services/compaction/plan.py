@@ -19,6 +19,7 @@ from hudi_py.model.instant import Action
 from hudi_py.model.records import CompactionOperation, CompactionPlan
 from hudi_py.model.shown import Shown
 from hudi_py.services.compaction import policy
+from hudi_py.services.rewriting.explain import GroupExplanation, explain_groups
 from hudi_py.timeline.timeline import Timeline
 
 _BYTES_PER_MEGABYTE: Final = 1024 * 1024
@@ -161,6 +162,20 @@ def plan_compaction(
             sizes[operation.partition_path or "", operation.file_id or ""] for operation in plan.operations
         ),
     )
+
+
+def explain_outlook(outlook: Outlook, slices: Iterable[FileSlice]) -> tuple[GroupExplanation, ...]:
+    """Explain why some slices are in a plan, or are not."""
+    operations = ((each.partition_path or "", each.file_id or "") for each in outlook.plan.operations)
+    planned = dict.fromkeys(operations, "its log files become part of a new base file")
+    left = {(each.partition_path, each.file_id): each.reason for each in outlook.left}
+
+    def otherwise(file_slice: FileSlice) -> str:
+        if all(log.is_cdc for log in file_slice.log_files):
+            return "it has no log files"
+        return outlook.reason
+
+    return explain_groups(slices, planned, left, otherwise)
 
 
 def operation_of(file_slice: FileSlice, max_file_bytes: int) -> CompactionOperation:

@@ -218,7 +218,11 @@ class CompactionService:
             ConflictError: Another process has begun it, or a write beside it, at this moment.
         """
         store = self.contents.store
-        if self._pending(store.load(), requested_time).state is State.INFLIGHT:
+        timeline = store.load()
+        found = self._pending(timeline, requested_time)
+        # Before anything is taken back: a plan that has to stay is left as it is, with its attempt.
+        self._refuse_what_rests_on(found, timeline)
+        if found.state is State.INFLIGHT:
             take_back(store, self.metadata_table.settings, requested_time, self.rollback.roll_back)
         with store.lock.held(f"compaction {requested_time}"):
             timeline = store.load()

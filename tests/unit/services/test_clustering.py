@@ -157,7 +157,8 @@ def test_writers_cluster_after_every_so_many_commits(version):
     inline = {"hoodie.clustering.inline": True, "hoodie.clustering.inline.max.commits": 2}
     storage = small_files(version, **inline)
     assert [len(open_table(storage).timeline.completed("replacecommit")), len(files_of(storage))] == [1, 2]
-    open_table(storage, **QUICK, **inline).bulk_insert(arrow({"id": "y", "region": "eu", "ts": 1}))
+    done = open_table(storage, **QUICK, **inline).bulk_insert(arrow({"id": "y", "region": "eu", "ts": 1}))
+    assert [each.file_groups for each in done.clusterings] == [3]
     assert [len(open_table(storage).timeline.completed("replacecommit")), len(files_of(storage))] == [2, 1]
     planned = {"hoodie.clustering.schedule.inline": True, "hoodie.clustering.async.max.commits": 1}
     open_table(storage, **QUICK, **planned).bulk_insert(arrow({"id": "z", "region": "eu", "ts": 1}))

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""
+Clustering and compaction beside Apache Hudi and bare PyArrow: CPU seconds, files opened afterwards, peak memory.
+
+    rewriting.py [--hudi 1.1.1] [--rows 500000] [--repetitions 3] [--scratch DIR] [--memory]
+
+hudi_py writes the tables; every contestant gets copies of the same files and plans and carries out in one measured block.
+``small files``: 200 files in 10 partitions become 10. ``compaction``: a fifth of the rows is in log files. ``z-order``:
+the same rows ordered by two columns into 40 files; then conditions on either or both columns count the files opened.
+The first repetition of every contestant is a warm-up and does not count. With ``--memory`` no JVM is started, and the
+peak of a process that clusters and compacts is measured for a table and for one of ten times its rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+
+from bench_common import Meter
+
+import hudi_py
+
+PARTITIONS: Final = 10
+COMMITS: Final = 20
+BATCH_ROWS: Final = 65_536
+SCHEMA: Final = pa.schema([
+    ("id", pa.string()), ("ts", pa.int64()), ("region", pa.string()), ("x", pa.int64()), ("y", pa.int64()),
+    ("amount", pa.float64()), ("note", pa.string()),
+])  # fmt: skip
+TABLE: Final = {
+    "hoodie.table.name": "rewriting",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "region",
+    "hoodie.table.ordering.fields": "ts",
+    "hoodie.metadata.enable": "false",
+    "hoodie.parquet.small.file.limit": "0",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+}
+QUIET: Final = {key: value for key, value in TABLE.items() if key.startswith(("hoodie.metadata", "hoodie.clean"))}
+DUE: Final = {"hoodie.compact.inline.max.delta.commits": "1", "hoodie.compact.inline.trigger.strategy": "NUM_COMMITS"}
+COLUMNS: Final = "x,y"
+ASKED: Final = {"x": "x < 20000", "y": "y < 20000", "x and y": "x between 300000 and 400000 and y < 100000"}
+"""Values of x and y are drawn from 0 to a million."""
+
+
+def batches(first: int, rows: int, version: int) -> Iterator[pa.RecordBatch]:
+    """Rows in all partitions in turn; x and y have nothing to do with the keys or with each other."""
+    regions = pa.array([f"r{number:02d}" for number in range(PARTITIONS)])
+    for start in range(first, first + rows, BATCH_ROWS):
+        numbers = np.arange(start, min(start + BATCH_ROWS, first + rows))
+        chance = np.random.default_rng(start)
+        columns: Any = [
+            pa.array(np.char.mod("key-%010d", numbers)), pa.array(np.full(len(numbers), version)),
+            regions.take(pa.array(numbers % PARTITIONS)), pa.array(chance.integers(0, 1_000_000, len(numbers))),
+            pa.array(chance.integers(0, 1_000_000, len(numbers))), pa.array(np.sqrt(numbers)),
+            pa.array(np.char.mod("note %d of some length", numbers * 7919 % 100_003)),
+        ]  # fmt: skip
+        yield pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def reader(first: int, rows: int, version: int = 1) -> pa.RecordBatchReader:
+    """The same, as a stream."""
+    return pa.RecordBatchReader.from_batches(SCHEMA, batches(first, rows, version))
+
+
+def small_files(path: str, rows: int) -> None:
+    """Twenty commits, each with a file in every partition."""
+    for number in range(COMMITS):
+        share = rows // COMMITS
+        settings = {**TABLE, "hoodie.datasource.write.operation": "bulk_insert"}
+        table = hudi_py.write(path, reader(number * share, share), operation="bulk_insert", settings=settings)
+        assert table.instant
+
+
+def with_logs(path: str, rows: int) -> None:
+    """A fifth of the rows in log files."""
+    settings = {**TABLE, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+    hudi_py.write(path, reader(0, rows), operation="bulk_insert", settings=settings)
+    hudi_py.write(path, reader(0, rows // 5, 2), operation="upsert", settings=settings)
+
+
+def clustering_settings(path: str, rows: int, workload: str) -> dict[str, str]:
+    """All small files of a partition become one, or four in z-order."""
+    if workload == "small files":
+        return {}
+    size = sum(file.stat().st_size for file in Path(path).glob("r*/*.parquet")) // PARTITIONS
+    return {
+        "hoodie.clustering.plan.strategy.sort.columns": COLUMNS,
+        "hoodie.layout.optimize.strategy": "z-order",
+        "hoodie.clustering.plan.strategy.target.file.max.bytes": str(size // 4 + 1),
+        "hoodie.clustering.plan.strategy.small.file.limit": str(size),
+    }
+
+
+def ours(path: str, workload: str, settings: dict[str, str]) -> dict[str, Any]:
+    """Plan and carry out in this process."""
+    with Meter() as meter:
+        table = hudi_py.open_table(path, settings={**QUIET, **DUE, **hudi_names(settings)})
+        done = table.compact() if workload == "compaction" else table.cluster()
+    return meter.dict(rows=done[0].rows)
+
+
+def hudi_names(settings: dict[str, str]) -> dict[str, str]:
+    """The layout as hudi_py and Apache Hudi both spell it."""
+    return {key: "ZORDER" if value == "z-order" else value for key, value in settings.items()}
+
+
+class Hudi:
+    """Apache Hudi with the JVM's own defaults."""
+
+    def __init__(self, version: str, scratch: Path) -> None:
+        from real_hudi.bundle import find_bundle
+        from real_hudi.operations import Operations
+        from real_hudi.session import HudiJvm, start_spark
+
+        spark = start_spark(find_bundle(version), scratch, memory="3g", java_options="", log_level="error")
+        self._jvm = HudiJvm(version, spark)
+        self._operations = Operations(self._jvm, None)
+
+    def run(self, path: str, workload: str, settings: dict[str, str]) -> dict[str, Any]:
+        """Plan and carry out."""
+        service = "COMPACT" if workload == "compaction" else "CLUSTER"
+        options = {**QUIET, **DUE, "hoodie.clustering.async.max.commits": "1", **hudi_names(settings)}
+        with Meter([self._jvm.pid]) as meter:
+            instant = self._operations.schedule(path, service, options)
+            assert instant is not None
+            self._operations.carry_out(path, service, instant, options)
+        return meter.dict()
+
+
+def bare(path: str, workload: str, settings: dict[str, str]) -> dict[str, Any]:
+    """What PyArrow takes to read the files of a partition and to write one, compressed as tables are."""
+    del workload, settings
+    with Meter() as meter:
+        for folder in sorted(Path(path).glob("r*")):
+            files = sorted(folder.glob("*.parquet"))
+            with pq.ParquetWriter(folder / "all.out", pq.read_schema(files[0]), compression="gzip") as writer:
+                for file in files:
+                    for batch in pq.ParquetFile(file).iter_batches():
+                        writer.write_batch(batch)
+    return meter.dict()
+
+
+def opened(path: str) -> dict[str, str]:
+    """Files that conditions on the two columns open, of all."""
+    table = hudi_py.open_table(path)
+    total = sum(len(table.file_slices(each)) for each in table.partitions())
+    found = {}
+    for name, where in ASKED.items():
+        rows = table.rows(where=where, columns=["id"])
+        count = rows.to_arrow().num_rows
+        skipped = rows.skipped
+        left = total - sum(skipped.values())
+        found[name] = f"{left} of {total} files ({left / total:.0%}) for {count} rows"
+    return found
+
+
+def measure(given: argparse.Namespace, scratch: Path) -> None:
+    """All workloads; a line of JSON for each contestant."""
+    contestants: dict[str, Callable[..., dict[str, Any]]] = {"hudi_py": ours}
+    if given.hudi:
+        contestants[f"hudi {given.hudi}"] = Hudi(given.hudi, scratch).run
+    for workload in ("small files", "compaction", "z-order"):
+        source = scratch / workload.replace(" ", "-")
+        (with_logs if workload == "compaction" else small_files)(str(source), given.rows)
+        settings = {} if workload == "compaction" else clustering_settings(str(source), given.rows, workload)
+        taking_part = {**contestants, **({"PyArrow": bare} if workload == "small files" else {})}
+        figures: dict[str, list[dict[str, Any]]] = {name: [] for name in taking_part}
+        for repetition in range(given.repetitions + 1):
+            for name, run in taking_part.items():
+                copy = scratch / "copy"
+                shutil.rmtree(copy, ignore_errors=True)
+                shutil.copytree(source, copy)
+                found = run(str(copy), workload, settings)
+                if repetition:
+                    figures[name].append(found)
+                elif name != "PyArrow":
+                    files = sum(1 for _ in copy.glob("r*/*.parquet"))
+                    rows = hudi_py.open_table(str(copy)).rows(columns=["id"]).to_arrow().num_rows
+                    seen = opened(str(copy)) if workload == "z-order" else {}
+                    print(
+                        json.dumps({"workload": workload, "by": name, "files": files, "rows": rows, **seen}), flush=True
+                    )
+        for name, of_contestant in figures.items():
+            shown = {key: round(statistics.median(each[key] for each in of_contestant), 3) for key in ("cpu", "s")}
+            print(json.dumps({"workload": workload, "by": name, **shown}), flush=True)
+        shutil.rmtree(source)
+
+
+def memory(given: argparse.Namespace, scratch: Path) -> None:
+    """Peaks of processes of their own."""
+    for workload in ("small files", "z-order", "compaction"):
+        for factor in (1, 10):
+            path = scratch / f"{workload.replace(' ', '-')}-{factor}"
+            rows = given.rows * factor
+            (with_logs if workload == "compaction" else small_files)(str(path), rows)
+            settings = {} if workload == "compaction" else clustering_settings(str(path), rows, workload)
+            command = [sys.executable, __file__, "--alone", str(path), workload, json.dumps(settings)]
+            found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            shown = {"workload": workload, "rows": rows, "peak_mb": found["peak_mb"], "cpu": round(found["cpu"], 2)}
+            print(json.dumps(shown), flush=True)
+            shutil.rmtree(path)
+
+
+def main() -> None:
+    """Run as the arguments say."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hudi", default="1.1.1", help="release to compare with; empty for none")
+    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--scratch", type=Path)
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--alone", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.alone:
+        path, workload, settings = given.alone
+        print(json.dumps(ours(path, workload, json.loads(settings))))
+        return
+    scratch = Path(tempfile.mkdtemp(prefix="bench-rewriting-", dir=given.scratch))
+    try:
+        (memory if given.memory else measure)(given, scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
