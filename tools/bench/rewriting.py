@@ -4,8 +4,8 @@ Clustering and compaction beside Apache Hudi and bare PyArrow: CPU seconds, file
 
     rewriting.py [--hudi 1.1.1] [--rows 500000] [--repetitions 3] [--scratch DIR] [--memory]
 
-hudi_py writes the tables; every contestant gets copies of the same files and plans and carries out in one measured block.
-``small files``: 200 files in 10 partitions become 10. ``compaction``: a fifth of the rows is in log files. ``z-order``:
+hudi_py writes the tables; every contestant gets copies of the same files, and plans and carries out in one measured
+block. ``small files``: 200 files in 10 partitions become 10. ``compaction``: a fifth of the rows is in log files. ``z-order``:
 the same rows ordered by two columns into 40 files; then conditions on either or both columns count the files opened.
 The first repetition of every contestant is a warm-up and does not count. With ``--memory`` no JVM is started, and the
 peak of a process that clusters and compacts is measured for a table and for one of ten times its rows.

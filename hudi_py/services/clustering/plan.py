@@ -1,9 +1,7 @@
 """
 Plans a clustering: which file slices are rewritten together, into how many files. Pure.
 
-`hudi_groups` does what Apache Hudi does (E-32): files by size, the largest first; a group ends where the next file
-would exceed its limit. `packed_groups` puts each file into the first group that has room for it and leaves lonely files
-alone, so that it moves fewer bytes.
+Groups are those of Apache Hudi (`hudi_groups`), or tighter ones (`packing.packed_groups`).
 
 Source: rules/table-services E.3; Hudi ``PartitionAwareClusteringPlanStrategy.buildClusteringGroupsForPartition``.
 """
@@ -18,7 +16,8 @@ import attrs
 from hudi_py.config.clustering import ClusteringConfig
 from hudi_py.model.files import FileSlice, join_path
 from hudi_py.model.records import ClusteringGroup, ClusteringPlan, ClusteringSlice, Strategy
-from hudi_py.services.clustering.policy import Candidates, base_bytes
+from hudi_py.services.clustering.packing import packed_groups
+from hudi_py.services.clustering.policy import Candidates, base_bytes, hudi_groups, output_files
 from hudi_py.services.rewriting.explain import GroupExplanation, explain_groups
 
 SORT_COLUMNS: Final = "hoodie.clustering.plan.strategy.sort.columns"
@@ -126,69 +125,6 @@ def explain_plan(planned: PlannedClustering, slices: Iterable[FileSlice]) -> tup
         for each in group.slices
     }
     return explain_groups(slices, chosen, planned.left_out, lambda _: "its partition is not among those to cluster")
-
-
-def hudi_groups(slices: Iterable[FileSlice], config: ClusteringConfig) -> list[tuple[FileSlice, ...]]:
-    """
-    Group the slices of a partition as Apache Hudi does (E-32).
-
-    Args:
-        slices: Candidates, in the order of the view.
-        config: Limits.
-    """
-    groups: list[tuple[FileSlice, ...]] = []
-    current: list[FileSlice] = []
-    total = 0
-    # Stable, as in Hudi: slices of the same size keep the order of the view, and with it the plan is the same.
-    for each in sorted(slices, key=lambda file_slice: -base_bytes(file_slice, config.no_base_bytes)):
-        size = base_bytes(each, config.no_base_bytes)
-        if current and total + size > config.group_bytes_max:
-            groups.append(tuple(current))
-            current, total = [], 0
-            # As many as the plan may have (rule E-32); the next plan takes the rest.
-            if len(groups) >= config.groups_max:
-                return groups
-        current.append(each)
-        total += size
-    if current and (len(current) > 1 or config.single_group):
-        groups.append(tuple(current))
-    return groups
-
-
-def packed_groups(slices: Iterable[FileSlice], config: ClusteringConfig) -> list[tuple[FileSlice, ...]]:
-    """
-    Group the slices of a partition by first-fit decreasing: each goes to the first group that has room.
-
-    A group whose files would not become fewer is left out, unless its rows are to be sorted.
-
-    Args:
-        slices: Candidates.
-        config: Limits.
-    """
-    groups: list[list[FileSlice]] = []
-    totals: list[int] = []
-    ordered = sorted(slices, key=lambda each: (-base_bytes(each, config.no_base_bytes), each.file_id))
-    for each in ordered:
-        size = base_bytes(each, config.no_base_bytes)
-        place = next((at for at, total in enumerate(totals) if total + size <= config.group_bytes_max), None)
-        if place is None:
-            groups.append([])
-            totals.append(0)
-            place = len(groups) - 1
-        groups[place].append(each)
-        totals[place] += size
-    return [tuple(group) for group in groups if config.sort_columns or _is_worth_it(group, config)]
-
-
-def _is_worth_it(group: Sequence[FileSlice], config: ClusteringConfig) -> bool:
-    # Merging log files makes reading faster even where the number of files stays the same.
-    return len(group) > output_files(group, config) or any(each.log_files for each in group)
-
-
-def output_files(slices: Iterable[FileSlice], config: ClusteringConfig) -> int:
-    """Return the number of files to write for these slices."""
-    total = sum(base_bytes(file_slice, config.no_base_bytes) for file_slice in slices)
-    return -(-total // config.target_bytes)
 
 
 def stored_plan(planned: PlannedClustering, root: str, *, has_missing_partitions: bool) -> ClusteringPlan:

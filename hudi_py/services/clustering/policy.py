@@ -1,5 +1,5 @@
 """
-Which partitions and file slices a clustering takes. Pure.
+Which partitions and file slices a clustering takes, and how Apache Hudi groups them. Pure.
 
 Source: rules/table-services E-31, E-33; Hudi ``PartitionAwareClusteringPlanStrategy``,
 ``ClusteringPlanPartitionFilter``.
@@ -124,3 +124,37 @@ def base_bytes(file_slice: FileSlice, without: int = 0) -> int:
         without: What counts as the size where there is none.
     """
     return without if file_slice.base_file is None else file_slice.base_file.size_bytes or 0
+
+
+def hudi_groups(slices: Iterable[FileSlice], config: ClusteringConfig) -> list[tuple[FileSlice, ...]]:
+    """
+    Group the slices of a partition as Apache Hudi does (E-32): the largest first; a group ends where the next file
+    would exceed its limit.
+
+    Args:
+        slices: Candidates, in the order of the view.
+        config: Limits.
+    """
+    groups: list[tuple[FileSlice, ...]] = []
+    current: list[FileSlice] = []
+    total = 0
+    # Stable, as in Hudi: slices of the same size keep the order of the view, and with it the plan is the same.
+    for each in sorted(slices, key=lambda file_slice: -base_bytes(file_slice, config.no_base_bytes)):
+        size = base_bytes(each, config.no_base_bytes)
+        if current and total + size > config.group_bytes_max:
+            groups.append(tuple(current))
+            current, total = [], 0
+            # As many as the plan may have (rule E-32); the next plan takes the rest.
+            if len(groups) >= config.groups_max:
+                return groups
+        current.append(each)
+        total += size
+    if current and (len(current) > 1 or config.single_group):
+        groups.append(tuple(current))
+    return groups
+
+
+def output_files(slices: Iterable[FileSlice], config: ClusteringConfig) -> int:
+    """Return the number of files to write for these slices."""
+    total = sum(base_bytes(file_slice, config.no_base_bytes) for file_slice in slices)
+    return -(-total // config.target_bytes)
