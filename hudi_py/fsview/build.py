@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import attrs
@@ -58,6 +58,10 @@ class UnknownCommits:
         return self.after < time < self.before and time not in self.known
 
 
+def _unknown_names(_time: str) -> frozenset[str]:
+    return frozenset()
+
+
 @attrs.frozen(kw_only=True)
 class ViewContext:
     """
@@ -77,6 +81,8 @@ class ViewContext:
             time that it does not name is of a task that came too late: its rows are in the named files, too.
         pending_compactions: Pending compaction and log compaction, at most one per group.
         pending_clustering: File group to the requested time of the clustering that will replace it.
+        written_by: Returns the names of the files that the completed write of a time names; empty if that is unknown.
+            Asked only where a slice has two base files.
         extensions: File name extensions of the table's base files; empty where any is allowed.
         unknown_commits: Set if the timeline begins with a savepointed commit and there is no archive; else None.
     """
@@ -92,6 +98,7 @@ class ViewContext:
     clustered: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     pending_compactions: Mapping[GroupKey, PendingOperation] = attrs.field(factory=dict)
     pending_clustering: Mapping[GroupKey, str] = attrs.field(factory=dict)
+    written_by: Callable[[str], frozenset[str]] = attrs.field(default=_unknown_names, eq=False, repr=False)
     extensions: frozenset[str] = frozenset()
     unknown_commits: UnknownCommits | None = None
 
@@ -162,7 +169,7 @@ def build_partition(
             if group is None:
                 group = collected[base.file_id] = _Group()
             known = group.bases.get(base.instant_time)
-            if known is None or known.name < base.name:  # leftovers of a retried task: one file per slice
+            if known is None or _is_rather(context, base, known):
                 group.bases[base.instant_time] = base
             continue
         log = parse_log_file(name, size)
@@ -175,6 +182,14 @@ def build_partition(
             group = collected[log.file_id] = _Group()
         group.logs.append(log)
     return _partition(context, partition_path, collected, tuple(sorted(other)))
+
+
+def _is_rather(context: ViewContext, base: BaseFile, known: BaseFile) -> bool:
+    """Of two files of a slice, one is of a task that was retried or came too late: the commit names the other."""
+    named = context.written_by(base.instant_time)
+    if (base.name in named) != (known.name in named):
+        return base.name in named
+    return known.name < base.name
 
 
 def _partition(

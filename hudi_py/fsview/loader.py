@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+import attrs
+
 from hudi_py.config.table import TableType
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.build import GroupKey, PendingOperation, UnknownCommits, ViewContext
@@ -14,7 +16,7 @@ from hudi_py.fsview.needs import Pending
 from hudi_py.model.files import parse_data_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.lease import Lease
-from hudi_py.model.records import ClusteringPlan, CompactionPlan
+from hudi_py.model.records import ClusteringPlan, CommitMetadata, CompactionPlan
 from hudi_py.runtime.log import log
 from hudi_py.timeline.archive import has_archive, load_archived, load_archived_commits
 from hudi_py.timeline.completions import content_of, contents_of, undone_by
@@ -26,6 +28,29 @@ _SERVICES_OF_LAYOUT_1: Final = {
     TableType.MERGE_ON_READ: frozenset({Action.REPLACE_COMMIT, Action.COMMIT}),
 }
 """Actions that a completed clustering or compaction has on the timeline."""
+
+
+@attrs.frozen
+class WrittenBy:
+    """Names of the files that a completed write of the active timeline names, by its requested time."""
+
+    timeline: Timeline
+    contents: Contents
+
+    def __call__(self, requested_time: str) -> frozenset[str]:
+        """Empty if there is no such write, or it does not decode."""
+        for instant in self.timeline.writes.completed():
+            if instant.requested_time == requested_time:
+                try:
+                    return _names_in(self.contents.commit(instant))
+                except (CorruptMetadata, NotFound):  # the check reports it
+                    return frozenset()
+        return frozenset()
+
+
+def _names_in(commit: CommitMetadata) -> frozenset[str]:
+    stats = (stat for of_partition in commit.partition_to_write_stats.values() for stat in of_partition)
+    return frozenset((stat.path or "").rpartition("/")[2] for stat in stats)
 
 
 def load_context(
@@ -63,6 +88,7 @@ def load_context(
         clustered=written_by_clusterings(timeline, contents),
         pending_compactions=_pending_compactions(timeline, contents),
         pending_clustering=_pending_clustering(timeline, contents) if with_clustering else {},
+        written_by=WrittenBy(timeline, contents),
         extensions=contents.store.config.base_file_extensions,
         unknown_commits=None if gap is None or behind else _unknown_commits(timeline, contents, *gap),
     )
@@ -264,11 +290,7 @@ def written_by_clusterings(timeline: Timeline, contents: Contents) -> dict[str, 
     """
     commits = ((each, contents.commit(each)) for each in timeline.completed(Action.REPLACE_COMMIT))
     return {
-        instant.requested_time: frozenset(
-            (stat.path or "").rpartition("/")[2]
-            for of_partition in commit.partition_to_write_stats.values()
-            for stat in of_partition
-        )
+        instant.requested_time: _names_in(commit)
         for instant, commit in commits
         # Without statistics of its writes it does not say what it wrote.
         if commit.operation_type == "CLUSTER" and any(commit.partition_to_write_stats.values())

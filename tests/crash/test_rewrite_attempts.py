@@ -154,6 +154,27 @@ def test_late_files_of_a_clustering_are_never_read_and_are_removed(version):
     assert not open_table(storage).check()
 
 
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("token", ["0-0-0", "999999999999-9-9"])
+def test_a_late_file_beside_that_of_a_compaction_is_never_read(version, token):
+    """It has the slice's file id and time, and another token, which may sort before or behind the right one."""
+    storage = table_for("compact", version)
+    (done,) = open_table(storage, **QUICK).compact()
+    (named,) = (
+        path for path in storage.files() if path.startswith("eu/") and path.endswith(f"_{done.instant}.parquet")
+    )
+    file_id, own, rest = named.split("_")
+    late = f"{file_id}_{token}_{rest}"
+    assert late != named
+    storage.replace(late, b"torn")
+    assert merged_rows_of(storage) == ROWS
+    upsert(storage, [{**ROWS[0], "ts": 9}], **QUICK)
+    assert merged_rows_of(storage) == [{**ROWS[0], "ts": 9}, *ROWS[1:]]
+    open_table(storage, **QUICK).compact()
+    assert [(each.finding.problem, each.done) for each in open_table(storage).recover()] == [(Problem.LATE_FILES, True)]
+    assert late not in storage.files()
+
+
 def test_orphans_removes_late_files_of_a_clustering():
     """They are old enough after a while, and doubt there is none."""
     clock = FixedClock(START)

@@ -5,8 +5,8 @@ Clustering and compaction beside Apache Hudi and bare PyArrow: CPU seconds, file
     rewriting.py [--hudi 1.1.1] [--rows 500000] [--repetitions 3] [--scratch DIR] [--memory]
 
 hudi_py writes the tables; every contestant gets copies of the same files, and plans and carries out in one measured
-block. ``small files``: 200 files in 10 partitions become 10. ``compaction``: a fifth of the rows is in log files. ``z-order``:
-the same rows ordered by two columns into 40 files; then conditions on either or both columns count the files opened.
+block. ``small files``: 200 files in 10 partitions become 10. ``compaction``: a fifth of the rows is in log files.
+``z-order``: the same rows ordered by two columns into 40 files; then conditions on the columns count the files opened.
 The first repetition of every contestant is a warm-up and does not count. With ``--memory`` no JVM is started, and the
 peak of a process that clusters and compacts is measured for a table and for one of ten times its rows.
 """
@@ -28,8 +28,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-ROOT: Final = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from bench_common import Meter
 
@@ -95,7 +95,7 @@ def with_logs(path: str, rows: int) -> None:
     hudi_py.write(path, reader(0, rows // 5, 2), operation="upsert", settings=settings)
 
 
-def clustering_settings(path: str, rows: int, workload: str) -> dict[str, str]:
+def clustering_settings(path: str, workload: str) -> dict[str, str]:
     """All small files of a partition become one, or four in z-order."""
     if workload == "small files":
         return {}
@@ -179,7 +179,7 @@ def measure(given: argparse.Namespace, scratch: Path) -> None:
     for workload in ("small files", "compaction", "z-order"):
         source = scratch / workload.replace(" ", "-")
         (with_logs if workload == "compaction" else small_files)(str(source), given.rows)
-        settings = {} if workload == "compaction" else clustering_settings(str(source), given.rows, workload)
+        settings = {} if workload == "compaction" else clustering_settings(str(source), workload)
         taking_part = {**contestants, **({"PyArrow": bare} if workload == "small files" else {})}
         figures: dict[str, list[dict[str, Any]]] = {name: [] for name in taking_part}
         for repetition in range(given.repetitions + 1):
@@ -210,7 +210,7 @@ def memory(given: argparse.Namespace, scratch: Path) -> None:
             path = scratch / f"{workload.replace(' ', '-')}-{factor}"
             rows = given.rows * factor
             (with_logs if workload == "compaction" else small_files)(str(path), rows)
-            settings = {} if workload == "compaction" else clustering_settings(str(path), rows, workload)
+            settings = {} if workload == "compaction" else clustering_settings(str(path), workload)
             command = [sys.executable, __file__, "--alone", str(path), workload, json.dumps(settings)]
             found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             shown = {"workload": workload, "rows": rows, "peak_mb": found["peak_mb"], "cpu": round(found["cpu"], 2)}
