@@ -163,7 +163,7 @@ def test_a_late_file_beside_that_of_a_compaction_is_never_read(version, token):
     (named,) = (
         path for path in storage.files() if path.startswith("eu/") and path.endswith(f"_{done.instant}.parquet")
     )
-    file_id, own, rest = named.split("_")
+    file_id, _, rest = named.split("_")
     late = f"{file_id}_{token}_{rest}"
     assert late != named
     storage.replace(late, b"torn")
