@@ -75,6 +75,8 @@ if TYPE_CHECKING:
     from hudi_py.services.orphans.facts import OrphanAction, OrphanFate, OrphanFile, OrphanReport, OrphanVerdict
     from hudi_py.services.orphans.service import OrphanOptions
     from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
+    from hudi_py.services.rewriting.explain import GroupExplanation
+    from hudi_py.services.rewriting.progress import OnGroup
     from hudi_py.services.rewriting.result import RewriteResult
     from hudi_py.services.savepoint.service import SavepointWords
     from hudi_py.services.simulation.plan import Moment, Simulation
@@ -127,6 +129,8 @@ _NAMES = {
     "services.clean.result": "CleanResult",
     "services.clustering.plan": "PlannedClustering PlannedGroup",
     "services.rewriting.result": "RewriteResult",
+    "services.rewriting.explain": "GroupExplanation",
+    "services.rewriting.progress": "OnGroup",
     "services.clean.retention.policy": "Reason Verdict",
     "services.explain.explain": "Awaited Need",
     "services.explain.files": "Explanation FileExplanation",
@@ -208,6 +212,7 @@ __all__ = [
     "FileSlice",
     "FileTotals",
     "Finding",
+    "GroupExplanation",
     "Holder",
     "Hook",
     "HudiError",
@@ -221,6 +226,7 @@ __all__ = [
     "Need",
     "NotFound",
     "Numbers",
+    "OnGroup",
     "OnProgress",
     "OrphanAction",
     "OrphanFate",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clustering.plan import PlannedClustering
     from hudi_py.services.clustering.service import ClusteringService
     from hudi_py.services.rewriting.explain import GroupExplanation
+    from hudi_py.services.rewriting.progress import OnGroup
     from hudi_py.services.rewriting.result import RewriteResult
 
 T = TypeVar("T")
@@ -72,7 +73,12 @@ class TableRewriting(TableView):
         return self._changed(run, recorded=True)
 
     def compact(
-        self, *, instant: str | None = None, now: datetime | None = None, engine: Engine | None = None
+        self,
+        *,
+        instant: str | None = None,
+        now: datetime | None = None,
+        engine: Engine | None = None,
+        on_group: OnGroup | None = None,
     ) -> list[RewriteResult]:
         """
         Compact a merge-on-read table: log files become part of new base files.
@@ -84,6 +90,7 @@ class TableRewriting(TableView):
             instant: Requested time of a pending compaction; carry out only this one.
             now: Timezone-aware; replaces the clock for planning.
             engine: Engine that writes base files; local threads by default.
+            on_group: Called after each file group with the number of those that are written and of all; not on Spark.
 
         Returns:
             The compactions that were carried out, oldest first; empty if there was nothing to do.
@@ -97,7 +104,7 @@ class TableRewriting(TableView):
         """
 
         def run() -> list[RewriteResult]:
-            service = self.services.compaction(now=now, engine=engine)
+            service = self.services.compaction(now=now, engine=engine, on_group=on_group)
             return service.run() if instant is None else [service.execute(instant)]
 
         return self._changed(run, recorded=True)

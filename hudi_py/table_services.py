@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from hudi_py.services.recovery.failed_writes import FailedWrites
     from hudi_py.services.recovery.service import RecoveryService
     from hudi_py.services.restore.service import RestoreService
+    from hudi_py.services.rewriting.progress import OnGroup
     from hudi_py.services.rollback.service import RollbackService
     from hudi_py.services.savepoint.schedule import TagSchedule
     from hudi_py.services.savepoint.service import SavepointService
@@ -100,9 +101,15 @@ class TableServices:
         self.failed_writes().with_clean()
         return service.run(permit)
 
-    def clustering(self, config: ClusteringConfig | None = None, *, engine: Engine | None = None) -> ClusteringService:
+    def clustering(
+        self,
+        config: ClusteringConfig | None = None,
+        *,
+        engine: Engine | None = None,
+        on_group: OnGroup | None = None,
+    ) -> ClusteringService:
         """
-        Return the clustering service, whose steps can be called one by one.
+        Return the clustering service, whose steps can be called one by one; *on_group* hears of its progress.
 
         Raises:
             UnsupportedTable: The table has a bucket index, or is of another kind that hudi_py does not write.
@@ -132,6 +139,7 @@ class TableServices:
             schema_text=self._schema_text,
             roll_back_failed=lambda timeline: self.failed_writes().before_write(timeline),
             roll_back=lambda time: self.rollback().roll_back(time),
+            on_group=on_group,
         )
 
     def _schema_text(self) -> str | None:
@@ -206,13 +214,16 @@ class TableServices:
             cleaning=clean_config(merged),
         )
 
-    def compaction(self, *, now: datetime | None = None, engine: Engine | None = None) -> CompactionService:
+    def compaction(
+        self, *, now: datetime | None = None, engine: Engine | None = None, on_group: OnGroup | None = None
+    ) -> CompactionService:
         """
         Return the compaction service.
 
         Args:
             now: Timezone-aware; replaces the clock for planning.
             engine: Engine that writes base files; local threads by default.
+            on_group: Called after each file group with the number of those that are written and of all; not on Spark.
 
         Raises:
             ConfigError, UnsupportedTable: The settings or the table ask for what hudi_py does not do.
@@ -234,6 +245,7 @@ class TableServices:
             metadata_table=self.metadata_table,
             rollback=self.rollback(),
             now=now,
+            on_group=on_group,
         )
 
     def upkeep(self) -> UpkeepService:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import attrs
 import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import complete, render
+from hudi_py.inspection.clean_options import size
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, at_most_one, command
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     metavar="P",
     help="Cluster only this partition. Repeatable.",
 )
+@click.option(
+    "--max-bytes", metavar="SIZE", type=size, help="Rewrite at most this much in a new plan: bytes, or 500MB, 1.5GB."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be rewritten; nothing is written.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; carry nothing out.")
 @click.option("--execute", metavar="INSTANT", help="Carry out this pending clustering only.")
@@ -43,6 +48,7 @@ def cluster(
     sort_by: tuple[str, ...],
     layout: str | None,
     partitions: tuple[str, ...],
+    max_bytes: int | None,
     dry_run: bool,
     schedule_only: bool,
     execute: str | None,
@@ -68,6 +74,8 @@ def cluster(
     if absent:
         raise ConfigError(f"{table} has no partition {absent[0]!r}; see hudi-py files")
     config = clustering_config_with(opened.settings, sort_by=columns, layout=layout, partitions=paths)
+    if max_bytes is not None:
+        config = attrs.evolve(config, bytes_max=max_bytes)
     if dry_run:
         opened = opened.rehearsal()
         service = opened.services.clustering(config)
@@ -81,9 +89,10 @@ def cluster(
     elif schedule_only:
         _show_scheduled(common, opened, opened.services.clustering(config))
     else:
-        from hudi_py.inspection.rewrite_output import show_rewrites
+        from hudi_py.inspection.rewrite_output import show_rewrites, told
 
-        service = opened.services.clustering(config, engine=chosen_engine(engine, master, "hudi-py cluster"))
+        chosen = chosen_engine(engine, master, "hudi-py cluster")
+        service = opened.services.clustering(config, engine=chosen, on_group=told("clustering"))
         results = opened.run_clustering(service, None if execute is None else opened.resolve_time(execute))
         show_rewrites(common, results, "clustering", lambda: "nothing to cluster")
 

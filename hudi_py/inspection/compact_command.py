@@ -59,10 +59,11 @@ def compact(
     elif schedule_only:
         _schedule(common, opened, opened.schedule_compaction(now=now))
     else:
-        from hudi_py.inspection.rewrite_output import show_rewrites
+        from hudi_py.inspection.rewrite_output import show_rewrites, told
 
         time = None if execute is None else opened.resolve_time(execute)
-        results = opened.compact(now=now, instant=time, engine=chosen_engine(engine, master, "hudi-py compact"))
+        chosen = chosen_engine(engine, master, "hudi-py compact")
+        results = opened.compact(now=now, instant=time, engine=chosen, on_group=told("compacting"))
         show_rewrites(
             common,
             results,

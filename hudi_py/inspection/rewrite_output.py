@@ -10,6 +10,7 @@ from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common
 from hudi_py.inspection.report import rewrite_report
 from hudi_py.inspection.say import say
+from hudi_py.inspection.still_running import doing
 
 if TYPE_CHECKING:
     from hudi_py.services.rewriting.result import RewriteResult
@@ -44,3 +45,8 @@ def show_cancelled(common: Common, time: str, word: str) -> None:
         print_json({"instant": time, "cancelled": True})
     else:
         say(f"{word} {time} cancelled")
+
+
+def told(verb: str) -> Callable[[int, int], None]:
+    """Return what tells the progress of a run to the line a minute (`still_running`)."""
+    return lambda done, total: doing(f"{verb} {done:,}/{total:,} groups")

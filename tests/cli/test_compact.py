@@ -74,3 +74,13 @@ def test_explain_agrees_with_the_dry_run(run, tmp_path, service, name):
         assert found["file_id"] == each.file_id
     assert run("explain", table, partition, "--service", service, "--commits-retained", "1").code == 2
     assert run("explain", table, "no-such-thing", "--service", service).code == 2
+
+
+def test_a_limit_of_a_clustering_leaves_groups_for_the_next(run, tmp_path):
+    """What does not fit is named."""
+    table = str(unpack("cow_clustered-1.1.1", tmp_path))
+    plan = document(run, "cluster", table, "--dry-run")
+    assert plan["would_schedule"]
+    limited = document(run, "cluster", table, "--dry-run", "--max-bytes", "1")
+    assert not limited["would_schedule"]
+    assert "maximum number of bytes" in limited["left_out"][0]["reason"]

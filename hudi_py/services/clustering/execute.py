@@ -26,6 +26,7 @@ from hudi_py.model.records import ClusteringPlan
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.services.clustering.stored import changed_by, replaced_groups
 from hudi_py.services.clustering.tasks import ClusteringJob, GroupWork, rewrite_group
+from hudi_py.services.rewriting.progress import OnGroup, reported
 from hudi_py.services.rewriting.publish import publish
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.timeline.contents import Contents
@@ -42,11 +43,13 @@ class ClusteringExecutor:
         contents: Contents of the table's timeline.
         metadata_table: Updated before the clustering completes.
         engine: Runs a task for each group.
+        on_group: Hears of each group that is written.
     """
 
     contents: Contents
     metadata_table: MetadataTableKeeper
     engine: Engine
+    on_group: OnGroup | None = None
 
     def execute(
         self,
@@ -76,7 +79,7 @@ class ClusteringExecutor:
         started = MONOTONIC()
         time = begun.instant.requested_time
         done = self.engine.map(
-            partial(rewrite_group, job),
+            reported(partial(rewrite_group, job), len(works), self.on_group, self.engine),
             list(works),
             parallelism=self.engine.slots if self.engine.name == "spark" else 1,  # each may fill the memory of a task
             description=f"rewrite {len(works)} groups of clustering {time}",

@@ -33,6 +33,7 @@ from hudi_py.services.clustering.execute import ClusteringExecutor
 from hudi_py.services.clustering.opened import StoredPlans
 from hudi_py.services.clustering.plan import PlannedClustering, plan_clustering, stored_plan
 from hudi_py.services.clustering.policy import Candidates, candidates_of, chosen_partitions, commits_since
+from hudi_py.services.rewriting.progress import OnGroup
 from hudi_py.services.rewriting.publish import pending_targets
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.timeline.contents import Contents
@@ -60,6 +61,7 @@ class ClusteringService:
         schema_text: Returns the Avro text of the table's rows; None if they are unknown.
         roll_back_failed: Rolls back failed writes before a plan is made.
         roll_back: Rolls back an attempt of the clustering with this time, and keeps its plan.
+        on_group: Hears of each group that is written.
     """
 
     contents: Contents
@@ -72,6 +74,7 @@ class ClusteringService:
     schema_text: Callable[[], str | None]
     roll_back_failed: Callable[[Timeline], object]
     roll_back: Callable[[str], object]
+    on_group: OnGroup | None = None
 
     # --- planning -----------------------------------------------------------------------------------------------------
     def plan(self) -> PlannedClustering:
@@ -249,6 +252,7 @@ class ClusteringService:
             contents=self.contents,
             metadata_table=self.metadata_table,
             engine=self.engine.prepared(store.storage, len(found.works)),
+            on_group=self.on_group,
         )
         return executor.execute(begun, found.plan, found.works, job, found.timeline, attempt)
 

@@ -17,6 +17,7 @@ from hudi_py.model.files import FileSlice, join_path, parse_base_file, parse_log
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CompactionOperation, CompactionPlan
 from hudi_py.rows.written import WrittenFile
+from hudi_py.services.rewriting.progress import OnGroup, reported
 from hudi_py.services.rewriting.tasks import RewriteJob, compact_slice
 
 
@@ -80,7 +81,9 @@ def _slice(operation: CompactionOperation, sizes: Mapping[str, int | None], inst
     )
 
 
-def carry_out(job: RewriteJob, slices: Sequence[FileSlice], engine: Engine) -> list[WrittenFile]:
+def carry_out(
+    job: RewriteJob, slices: Sequence[FileSlice], engine: Engine, on_group: OnGroup | None = None
+) -> list[WrittenFile]:
     """
     Write the new base file of each slice; the first error ends the run.
 
@@ -88,13 +91,11 @@ def carry_out(job: RewriteJob, slices: Sequence[FileSlice], engine: Engine) -> l
         job: The rewrite.
         slices: What to merge.
         engine: Runs a task for each slice.
+        on_group: Hears of each slice that is written.
 
     Raises:
         As `compact_slice`.
     """
     threads = engine.slots if engine.name == "spark" else max(1, engine.slots // 2)  # the work is the processor's
-    return list(
-        engine.map(
-            partial(compact_slice, job), slices, parallelism=threads, description=f"compaction {job.instant_time}"
-        )
-    )
+    task = reported(partial(compact_slice, job), len(slices), on_group, engine)
+    return list(engine.map(task, slices, parallelism=threads, description=f"compaction {job.instant_time}"))

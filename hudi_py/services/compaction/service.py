@@ -40,6 +40,7 @@ from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.services.compaction.execute import carry_out, planned_slices
 from hudi_py.services.compaction.plan import Outlook, blocked_by, nothing, plan_compaction
 from hudi_py.services.compaction.policy import judge_due
+from hudi_py.services.rewriting.progress import OnGroup
 from hudi_py.services.rewriting.publish import pending_targets, publish
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.services.rewriting.tasks import RewriteJob
@@ -67,6 +68,7 @@ class CompactionService:
         metadata_table: Updated with each compaction before it completes.
         rollback: Takes back attempts that did not complete.
         now: Replaces the clock for planning.
+        on_group: Hears of each file group that is written.
     """
 
     contents: Contents
@@ -78,6 +80,7 @@ class CompactionService:
     metadata_table: MetadataTableKeeper
     rollback: RollbackService
     now: datetime | None = None
+    on_group: OnGroup | None = None
 
     def plan(self) -> Outlook:
         """
@@ -184,7 +187,7 @@ class CompactionService:
             engine = self.engine
             if engine.name == "spark":  # are its executors fit for the table?
                 engine = engine.prepared(job.storage, len(planned))
-            written = carry_out(job, planned, engine)
+            written = carry_out(job, planned, engine, self.on_group)
             put_up_fence(self.contents.store.storage, requested_time)  # for an attempt that was taken for dead
             metadata = publish(
                 begun,

@@ -216,3 +216,16 @@ def test_limits_of_a_plan_leave_files_out_and_say_why():
 def test_partitions_are_chosen_as_in_apache_hudi(options, hour, chosen):
     """Names before the pattern, the pattern matches whole paths, then the filter (E-33)."""
     assert chosen_partitions(["b", "c", "a"], ClusteringConfig(**options), hour) == chosen
+
+
+def test_progress_is_told_group_by_group():
+    """As many calls as there are groups, each with all of them."""
+    storage = create_table(9)
+    for row in ROWS:
+        for region in ("eu", "us"):
+            open_table(storage, **QUICK).bulk_insert(arrow({**row, "region": region}))
+    heard = []
+    table = open_table(storage, **QUICK)
+    service = table.services.clustering(on_group=lambda done, total: heard.append((done, total)))
+    table.run_clustering(service)
+    assert heard == [(1, 2), (2, 2)]
