@@ -6,9 +6,10 @@ Source: Hudi ``HoodieCreateHandle`` with ``preserveMetadata``; rules/table-servi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterable
+from typing import BinaryIO, Final
 
+import attrs
 import pyarrow as pa
 
 from hudi_py.formats.meta_columns import META_COLUMNS
@@ -18,6 +19,7 @@ from hudi_py.rows.written import FileTarget, WrittenFile, written_file
 from hudi_py.runtime.clock import MONOTONIC
 
 _COMMIT_TIME, _SEQUENCE_NUMBER, _RECORD_KEY = META_COLUMNS[:3]
+_TOLERANCE: Final = 1.25
 
 
 def stored_columns(schema: pa.Schema) -> pa.Schema:
@@ -44,7 +46,9 @@ def move_rows(
         schema: Storage schema, without meta columns.
         avro_schema: The same as Avro text.
         options: Layout and maximum size of the files.
-        rows_per_file: Another file begins after this number of rows; None for a limit by size only.
+        rows_per_file: Another file begins after this number of rows; None for a limit by size only. Then a file may be
+            a quarter larger than its maximum: rows that are shared out evenly are seldom equally large, and what is cut
+            off at the maximum would be a sliver.
 
     Returns:
         One result per file, none when there are no rows.
@@ -53,7 +57,9 @@ def move_rows(
         WriteError: A row has null in a column that must have a value.
     """
     results: list[WrittenFile] = []
-    pieces = _pieces(batches, rows_per_file or 1 << 62)
+    if rows_per_file is not None:
+        options = attrs.evolve(options, max_file_bytes=int(options.max_file_bytes * _TOLERANCE))
+    pieces = _Pieces(batches, rows_per_file or 1 << 62)
     piece = next(pieces, None)
     while piece is not None:
         started = MONOTONIC()
@@ -63,6 +69,8 @@ def move_rows(
             while piece is not None:
                 _write(writer, piece[0], schema)
                 is_last = piece[1] or writer.is_full()
+                if is_last:
+                    pieces.begin_file()
                 # The next piece is fetched before the file is closed, so that no empty file follows the last row.
                 piece = next(pieces, None)
                 if is_last:
@@ -88,14 +96,26 @@ def _write(writer: BaseFileWriter, batch: pa.RecordBatch, schema: pa.Schema) -> 
     writer.write_rows(rows, batch.column(_RECORD_KEY), times, numbers)
 
 
-def _pieces(batches: Iterable[pa.RecordBatch], rows_per_file: int) -> Iterator[tuple[pa.RecordBatch, bool]]:
-    """Cut batches at the ends of files; each piece with whether a file ends behind it."""
-    room = rows_per_file
-    for batch in batches:
-        start = 0
-        while start < batch.num_rows:
-            count = min(room, batch.num_rows - start)
-            room -= count
-            yield batch.slice(start, count), not room
-            start += count
-            room = room or rows_per_file
+class _Pieces:
+    """Cuts batches at the ends of files; each piece with whether a file ends behind it."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch], rows_per_file: int) -> None:
+        self._batches, self._rows_per_file = iter(batches), rows_per_file
+        self._room = rows_per_file
+        self._rest: pa.RecordBatch | None = None
+
+    def begin_file(self) -> None:
+        """Count the rows of a file from here on; one that was full early is followed by a whole one."""
+        self._room = self._rows_per_file
+
+    def __iter__(self) -> _Pieces:
+        return self
+
+    def __next__(self) -> tuple[pa.RecordBatch, bool]:
+        batch = self._rest
+        while batch is None or not batch.num_rows:
+            batch = next(self._batches)
+        count = min(self._room, batch.num_rows)
+        self._room -= count
+        self._rest = batch.slice(count)
+        return batch.slice(0, count), not self._room
