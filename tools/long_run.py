@@ -3,7 +3,9 @@ Long runs of the random tests: ``python tools/long_run.py histories --sequences 
 
 ``simulation`` runs each pair of writers and services on one table, on table versions 6 and 9, in every order of their
 calls with ``--bound`` preemptions (``--trios`` for three of them), and prints how many orders there were.
-``processes`` lets ``--writers`` real processes change one table, kills and stops some of them, and judges the table.
+``processes`` lets ``--writers`` real processes change one table, kills and stops some of them, and judges the table;
+``--place`` says under which lock: ``file``, ``zookeeper``, ``dynamodb`` or ``s3``. ``hudi`` does the same with a
+``--release`` of Apache Hudi as one of the writers.
 
 ``histories`` plays that many random histories of all services against a model of the rows (``tests/property``),
 prints each that breaks a law, as short as it can be made, and in the end the seeds and how often each step was done or
@@ -17,6 +19,7 @@ import logging
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -27,7 +30,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 def main() -> int:
     """Run as the arguments say."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["histories", "simulation", "processes"])
+    parser.add_argument("what", choices=["histories", "simulation", "processes", "hudi"])
     parser.add_argument("--sequences", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1, help="of the first; the others count up")
     parser.add_argument("--jobs", type=int, default=1)
@@ -35,6 +38,8 @@ def main() -> int:
     parser.add_argument("--trios", type=int, default=0, help="random sets of three actors to simulate, too")
     parser.add_argument("--writers", type=int, default=5, help="processes of one history")
     parser.add_argument("--steps", type=int, default=25, help="of each of these processes")
+    parser.add_argument("--place", default="file", help="storage and lock of the processes")
+    parser.add_argument("--release", default="1.1.1", help="of Apache Hudi")
     given = parser.parse_args()
     if given.what != "histories":
         return _simulations(given) if given.what == "simulation" else _processes(given)
@@ -92,24 +97,39 @@ def _simulation(case: tuple[int, tuple[str, ...], int]) -> tuple[int, list[str]]
 def _processes(given: argparse.Namespace) -> int:
     import tempfile
 
-    from support.rival_processes import play
+    from support.rival_places import PLACES
+    from support.rival_processes import drawn, play
 
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+    beside = _beside_hudi(given) if given.what == "hudi" else None
     broken, counts = 0, Counter[str]()
     for seed in range(given.seed, given.seed + given.sequences):
-        version = (6, 8, 9)[seed % 3]
-        with tempfile.TemporaryDirectory() as folder:
-            wrong, counted = play(
-                Path(folder), seed, version=version, workers=given.writers, count=given.steps, faults=given.writers // 2
-            )
+        with tempfile.TemporaryDirectory() as name, PLACES[given.place](Path(name)) as place:
+            if beside is not None:
+                wrong, counted = beside(Path(name), seed, place)
+            else:
+                wrong, counted = play(Path(name), seed, drawn(seed, given.writers, given.steps), place)
         counts += counted
         broken += bool(wrong)
-        print(f"seed {seed}, version {version}: {counted.total()} steps, {len(wrong)} laws broken", flush=True)
+        print(f"seed {seed}, {given.place}: {counted.total()} steps, {len(wrong)} laws broken", flush=True)
         for each in wrong:
             print(f"  {each}", flush=True)
     for what, count in sorted(counts.items()):
         print(f"  {count:6} {what}")
     print(f"seeds {given.seed} to {given.seed + given.sequences - 1}: {broken} histories broke a law")
     return 1 if broken else 0
+
+
+def _beside_hudi(given: argparse.Namespace) -> Callable[..., tuple[list[str], Counter[str]]]:
+    """Return what plays a history beside Apache Hudi."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    from real_hudi import RealHudi
+
+    from support.rival_hudi import play_beside
+
+    peer = RealHudi(given.release)
+    peer.start()
+    return lambda folder, seed, place: play_beside(peer, folder, seed, place, count=given.steps)
 
 
 def _one(seed: int) -> tuple[object, Counter[str]]:

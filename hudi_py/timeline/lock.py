@@ -15,6 +15,14 @@ from hudi_py.errors import ConflictError
 from hudi_py.runtime.log import log
 
 
+class LockHeld(ConflictError):
+    """
+    Another writer did not release the lock in the time that the settings allow.
+
+    A write is not begun again after it: it has waited as long as it was told to.
+    """
+
+
 class Lock(Protocol):
     """The lock of a table. It can be held again by the thread that holds it, and is released at the outermost end."""
 

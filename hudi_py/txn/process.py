@@ -12,6 +12,7 @@ import os
 from typing import Final
 
 _MARK: Final = "process"
+_ENDED: Final = frozenset("ZXx")
 
 
 def this_process() -> str:
@@ -43,10 +44,15 @@ def _place() -> str:
 
 
 def _started(pid: int) -> str:
-    """Start of a process in ticks since the boot; empty if there is no process of that number."""
+    """Start of a process in ticks since the boot; empty if there is no process of that number, or it has ended."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             # The name of the program stands in brackets before it, and may itself contain blanks and brackets.
-            return file.read().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
+            state, *rest = file.read().rpartition(")")[2].split()
+        # A killed process keeps its number until its parent asks how it ended, which in a container may be never. Its
+        # first thread looks the same while others still run.
+        if state in _ENDED and len(os.listdir(f"/proc/{pid}/task")) <= 1:
+            return ""
+        return rest[18]
+    except (OSError, IndexError, ValueError):
         return ""

@@ -20,7 +20,7 @@ from hudi_py.runtime.clock import SLEEP, Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 from hudi_py.storage.factory import open_storage
-from hudi_py.timeline.lock import NO_LOCK, Lock
+from hudi_py.timeline.lock import NO_LOCK, Lock, LockHeld
 from hudi_py.txn.dynamodb_lock import DynamoDBLock
 from hudi_py.txn.file_lock import FileLock
 from hudi_py.txn.lease_lock import LeaseLock
@@ -139,7 +139,7 @@ class TableLock:
         # Two threads of one process wait for each other as long as two processes would.
         patience_s = max(config.wait_ms, sum(_pauses_ms(config))) / 1000
         if not self._mutex.acquire(timeout=min(patience_s, threading.TIMEOUT_MAX)):
-            raise ConflictError(f"{self._storage.root}: another thread holds the table's lock; try again")
+            raise LockHeld(f"{self._storage.root}: another thread holds the table's lock; try again")
         try:
             # Nested calls hold it once: services call each other, and Hudi's providers are not re-entrant.
             if self._depth == 0:
@@ -180,9 +180,7 @@ class TableLock:
             if is_file
             else ""
         )
-        raise ConflictError(
-            f"{self._provider.holder()}; {purpose} waited {waited_ms // 1000} s for it: try again{way_out}"
-        )
+        raise LockHeld(f"{self._provider.holder()}; {purpose} waited {waited_ms // 1000} s for it: try again{way_out}")
 
 
 def _pauses_ms(config: LockConfig) -> Iterator[int]:

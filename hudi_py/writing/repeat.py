@@ -12,6 +12,7 @@ import attrs
 from hudi_py.config.concurrency import Concurrency
 from hudi_py.errors import ConflictError, HudiError, NotFound, ServiceFailed, TimelineStateError
 from hudi_py.storage.retry import Retry
+from hudi_py.timeline.lock import LockHeld
 from hudi_py.writing.result import WriteResult
 from hudi_py.writing.transaction import WriteTransaction
 
@@ -53,6 +54,8 @@ def repeated(
     for retries in itertools.count():
         try:
             return attrs.evolve(attempt(), retries=retries)
+        except LockHeld:  # it has waited as long as it was told to; each attempt would wait that long again
+            raise
         except CHANGED_MEANWHILE as error:
             if attempts.again(str(error)):
                 continue
@@ -80,6 +83,7 @@ def given_up_after_conflict(transaction: WriteTransaction, concurrency: Concurre
                 f"heartbeat or the table's lock could not be deleted: {error}",
                 time,
             ) from error
-        if concurrency.is_shared and isinstance(error, CHANGED_MEANWHILE):
+        # To roll it back would take the lock, too; when its last heartbeat has expired, a clean does.
+        if concurrency.is_shared and isinstance(error, CHANGED_MEANWHILE) and not isinstance(error, LockHeld):
             transaction.give_up()
         raise

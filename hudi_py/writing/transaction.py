@@ -32,6 +32,7 @@ from hudi_py.timeline.markers import delete_markers, delete_unnamed, read_marker
 from hudi_py.timeline.properties_file import recover_properties
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.beginners import Beginners, ready_after
 from hudi_py.txn.commit import Begun, Prepared, Recorded
 from hudi_py.writing.replacing import Beginning, beginning_of
 
@@ -62,6 +63,7 @@ class WriteTransaction:
         begun: The inflight instant of the write.
         rolled_back: Failed writes that were rolled back before this one began.
         heart: Writes heartbeats while the write runs; only with the failed-writes policy LAZY.
+        beginners: Other writers that are waited for before the write completes; None if none is expected.
         is_completed: Whether the completed file is there, so that only the clean-up is owed.
 
     As a context manager it stops the heartbeat at the end. A write that fails leaves its last heartbeat, as in Hudi;
@@ -74,6 +76,7 @@ class WriteTransaction:
     begun: Begun
     rolled_back: tuple[RollbackMetadata, ...] = ()
     heart: Heart | None = None
+    beginners: Beginners | None = None
     is_completed: bool = False
 
     def __enter__(self) -> Self:
@@ -135,7 +138,7 @@ class WriteTransaction:
         )
         # Before the lock is taken: late tasks see it at once, and waiting for the lock may take long.
         put_up_fence(store.storage, self.instant_time)
-        with self.begun.ready() as ready:
+        with ready_after(self.beginners, self.begun) as ready:
             entries = settle(ready.timeline, self.begun.instant, metadata)
             metadata = attrs.evolve(metadata, extra_metadata={**extra_metadata, **entries})
             delete_unnamed(
@@ -305,6 +308,7 @@ def begin_write(
         begun=begun,
         rolled_back=tuple(rolled_back),
         heart=heart,
+        beginners=Beginners.of(settings),
     )
 
 

@@ -19,6 +19,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers, delete_unnamed, read_markers
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.attempt import Attempt
+from hudi_py.txn.beginners import Beginners, ready_after
 from hudi_py.txn.commit import Begun
 
 
@@ -64,7 +65,7 @@ def publish(
     )
     ranges = {each.stat.path: each.ranges for each in written if each.stat.path and each.ranges}
     paths = {each.stat.path for each in written}
-    with begun.ready() as ready:
+    with ready_after(Beginners.of(metadata_table.settings), begun) as ready:
         # An attempt whose heartbeat expired counts as dead, and may be rolled back by another process.
         attempt.check()
         if check is not None:

@@ -1,0 +1,104 @@
+"""
+What must be true of a table that several processes have changed, by their notes (`support.rival_worker`).
+
+Rows that were acknowledged are there exactly once, what failed is not there at all, and what was cut off is there as a
+whole or not at all. Each increment of the counter counts once, so a lost update is seen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hudi_py.storage.factory import open_storage
+from hudi_py.table import Table
+from support.rival_worker import BATCH, COUNTER, Arena
+
+Notes = list[dict[str, Any]]
+_WHOLE_OR_NOT = frozenset({0, BATCH})
+
+
+def read_notes(path: Path) -> Notes:
+    """Return what a process noted."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    found = []
+    for number, line in enumerate(lines):
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            assert number == len(lines) - 1, "only the last note of a killed process may be torn"
+    return found
+
+
+def judge(arena: Arena, all_notes: list[Notes]) -> tuple[list[str], Counter[str]]:
+    """
+    Compare the table with what the processes noted; all of them have ended.
+
+    Returns:
+        What is wrong, and how often each thing was done.
+    """
+    wrong = [note["violation"] for notes in all_notes for note in notes if "violation" in note]
+    steps = [step for notes in all_notes for step in _steps(notes)]
+    counts = Counter(f"{step['what']} {step['end']} {step['detail']}".strip() for step in steps)
+    rows = _finished(arena).rows().to_arrow().to_pylist()
+    twice = [key for key, count in Counter(row["id"] for row in rows).items() if count > 1]
+    if twice:
+        wrong.append(f"keys are there twice: {twice}")
+    found = Counter(row["batch"] for row in rows)
+    for batch, allowed in _allowed(steps).items():
+        if found[batch] not in allowed:
+            told = [step for step in steps if step["batch"] == batch]
+            wrong.append(f"{batch}: {found[batch]} rows, not one of {sorted(allowed)}, after {told}")
+    increments = Counter(step["end"] for step in steps if step["what"] == "increment")
+    counted = [row["n"] for row in rows if row["id"] == COUNTER]
+    if len(counted) != 1 or not increments["done"] <= counted[0] <= increments["done"] + increments["unknown"]:
+        wrong.append(f"the counter is {counted} after {dict(increments)}")
+    wrong += [str(each) for each in arena.table().check() if each.severity.name == "ERROR"]
+    return wrong, counts
+
+
+def _steps(notes: Notes) -> Iterator[dict[str, Any]]:
+    """What was begun, and how it ended."""
+    begun: dict[str, Any] | None = None
+    for note in [*notes, {"end": "unknown"}]:
+        if "what" in note:
+            begun = {**note, "error": "", "also": ""}
+        elif "also" in note and begun is not None:
+            begun["also"] = note["also"]
+        elif "end" in note and begun is not None:
+            detail = note.get("kind", "without its services" if "error" in note else "")
+            yield {**begun, **note, "detail": detail}
+            begun = None
+
+
+def _allowed(steps: list[dict[str, Any]]) -> dict[str, frozenset[int]]:
+    """How many rows of each batch may be there."""
+    allowed: dict[str, frozenset[int]] = {}
+    for step in steps:
+        if step["what"] in ("insert", "upsert"):
+            allowed[step["batch"]] = {"done": frozenset({BATCH}), "failed": frozenset({0})}.get(
+                step["end"], _WHOLE_OR_NOT
+            )
+        elif step["what"] == "undone":
+            is_gone = (step["end"] == "done" and not step["error"]) or (step["end"] == "failed" and not step["also"])
+            allowed[step["batch"]] = frozenset({0}) if is_gone else _WHOLE_OR_NOT
+    for step in steps:
+        if step["what"] == "delete" and step["batch"]:
+            if step["end"] == "done":
+                allowed[step["batch"]] = frozenset({0})
+            elif step["end"] == "unknown":
+                allowed[step["batch"]] |= {0}
+    return allowed
+
+
+def _finished(arena: Arena) -> Table:
+    """The table after what was cut off has been finished or rolled back; nobody is at work any more."""
+    storage = open_storage(arena.location, arena.storage_options)
+    for each in storage.list(".hoodie/.heartbeat"):
+        storage.delete(f".hoodie/.heartbeat/{each.name}")
+    arena.table().recover()
+    arena.table().rollback_failed_writes()
+    return arena.table()

@@ -1,0 +1,225 @@
+"""
+One of several processes that change a table at the same time: random things, each noted before and after.
+
+The notes of all processes together say what the table may look like (`support.rival_judge`).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, TypeVar
+
+import attrs
+import pyarrow as pa
+
+from hudi_py.errors import HudiError, OutcomeUnknown, ServiceFailed, StorageError
+from hudi_py.runtime.clock import Clock, SystemClock
+from hudi_py.storage.base import MUTATING_VERBS, Storage
+from hudi_py.storage.factory import open_storage
+from hudi_py.storage.wrappers import DelegatingStorage, Paths
+from hudi_py.table import Table
+
+T = TypeVar("T")
+BATCH = 3
+COUNTER = "counter"
+REGIONS = ("eu", "us")
+WEIGHTS = {"insert": 5, "increment": 4, "upsert": 3, "delete": 2, "read": 3, "clean": 1, "failed": 1, "savepoint": 1,
+           "archive": 1, "compact": 1, "cluster": 1, "undone": 1}  # fmt: skip
+SCHEMA = pa.schema([("id", pa.string()), ("region", pa.string()), ("batch", pa.string()), ("n", pa.int64())])
+
+
+@attrs.frozen(kw_only=True)
+class Arena:
+    """
+    Where the processes meet, and what hinders them.
+
+    Args:
+        location: Path or address of the table.
+        settings: Of our processes.
+        storage_options: Of a remote storage.
+        is_troubled: Whether storage calls fail, lose their answers or dawdle now and then.
+        clock_jumps: By how many seconds clocks are set, forwards or backwards.
+    """
+
+    location: str
+    settings: dict[str, Any]
+    storage_options: dict[str, str] | None = None
+    is_troubled: bool = False
+    clock_jumps: tuple[float, ...] = (0, 0, 0, -2, 2)
+
+    def table(self, clock: Clock | None = None, wrap: Callable[[Storage], Storage] = lambda it: it) -> Table:
+        """Open the table anew."""
+        storage = wrap(open_storage(self.location, self.storage_options))
+        return Table(storage, settings=self.settings, clock=clock)
+
+    def store(self, path: Path) -> Path:
+        """Write it where a process finds it."""
+        path.write_text(json.dumps(attrs.asdict(self)), encoding="utf-8")
+        return path
+
+    @classmethod
+    def load(cls, path: Path) -> Arena:
+        """Read what `store` wrote."""
+        return cls(**json.loads(path.read_text(encoding="utf-8")))
+
+
+class JumpingClock(SystemClock):
+    """The machine's clock, some seconds ahead or behind, and now and then other ones."""
+
+    def __init__(self, chance: random.Random, jumps: tuple[float, ...]) -> None:
+        self._chance, self._jumps = chance, jumps
+        self.jump()
+
+    def jump(self) -> None:
+        """Set it."""
+        self._ahead = timedelta(seconds=self._chance.choice(self._jumps))
+
+    def now(self) -> datetime:
+        return datetime.now(timezone.utc) + self._ahead
+
+
+class Troubled(DelegatingStorage):
+    """Now and then a call fails, is carried out although it is said to have failed, or takes long."""
+
+    def __init__(self, inner: Storage, chance: random.Random) -> None:
+        super().__init__(inner)
+        self._chance = chance
+
+    def _around(self, verb: str, paths: Paths, call: Callable[[], T]) -> T:
+        drawn = self._chance.random()
+        if drawn < 0.002:
+            raise StorageError(f"{verb} {paths[:1]}: simulated failure", retryable=True)
+        if drawn < 0.005 and verb in MUTATING_VERBS:
+            call()
+            if verb in ("create_new", "replace", "swap"):
+                raise OutcomeUnknown(f"{verb} {paths[:1]}: simulated loss of the answer")
+            raise StorageError(f"{verb} {paths[:1]}: simulated failure after the call", retryable=True)
+        if drawn < 0.02:
+            time.sleep(self._chance.uniform(0, 0.2))
+        return call()
+
+
+def as_rows(given: list[tuple[str, str, str, int]]) -> pa.Table:
+    """Rows of key, partition, batch and number."""
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in given], schema=SCHEMA)
+
+
+class Worker:
+    """
+    Args:
+        arena: Where it works.
+        seed: What it does follows from it.
+        notes: File of what it says.
+    """
+
+    weights: Mapping[str, int] = WEIGHTS
+
+    def __init__(self, arena: Arena, seed: int, notes: Path) -> None:
+        self.arena, self.notes, self.name = arena, notes, f"w{seed}"
+        self.chance = random.Random(seed)
+        self.clock = JumpingClock(random.Random(seed), arena.clock_jumps)
+        self.batches: list[str] = []
+        self.last_counted = 0
+
+    def table(self) -> Table:
+        trouble = random.Random(self.chance.random())
+        return self.arena.table(self.clock, lambda it: Troubled(it, trouble) if self.arena.is_troubled else it)
+
+    def run(self, count: int) -> None:
+        """Do so many things."""
+        for number in range(count):
+            what = self.chance.choices(list(self.weights), list(self.weights.values()))[0]
+            batch = f"{self.name}-{number}"
+            if what == "delete":
+                batch = self.chance.choice(self.batches) if self.batches else ""
+            if self.chance.random() < 0.2:
+                self.clock.jump()
+            self.note({"what": what, "batch": batch})
+            self.note(self.ended(what, batch))
+
+    def ended(self, what: str, batch: str) -> dict[str, Any]:
+        """Do it, and tell how it ended: ``failed`` promises that nothing happened."""
+        try:
+            getattr(self, "_" + what)(batch)
+        except ServiceFailed as error:
+            return {"end": "done", "error": str(error)}
+        except OutcomeUnknown as error:
+            return {"end": "unknown", "error": str(error)}
+        except HudiError as error:
+            return {"end": "failed", "kind": type(error).__name__, "error": str(error)}
+        return {"end": "done"}
+
+    def note(self, said: dict[str, Any]) -> None:
+        """Write a line that survives this process."""
+        with self.notes.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(said) + "\n")
+
+    def given(self, batch: str) -> pa.Table:
+        """The rows of a batch."""
+        return as_rows([(f"{batch}-{i}", REGIONS[i % 2], batch, i) for i in range(BATCH)])
+
+    def _insert(self, batch: str) -> None:
+        self.table().insert(self.given(batch))
+        self.batches.append(batch)
+
+    def _upsert(self, batch: str) -> None:
+        self.table().upsert(self.given(batch))
+        self.batches.append(batch)
+
+    def _increment(self, _: str) -> None:
+        self.table().update({"n": "n + 1"}, where=f"id = '{COUNTER}'")
+
+    def _delete(self, batch: str) -> None:
+        if batch:
+            self.batches.remove(batch)
+            self.table().delete(where=f"batch = '{batch}'")
+
+    def _undone(self, batch: str) -> None:
+        """Rows that are taken back at once, if no later write has completed."""
+        result = self.table().insert(self.given(batch))
+        self.note({"also": "written"})
+        self.table().rollback(result.instant)
+
+    def _read(self, _: str) -> None:
+        self.judge_read(self.table().rows().to_arrow().to_pylist())
+
+    def judge_read(self, found: list[dict[str, Any]]) -> None:
+        """Note what no snapshot can show: half a batch, a counter that went back."""
+        counts = Counter(row["batch"] for row in found if row["batch"])
+        torn = {batch: count for batch, count in counts.items() if count != BATCH}
+        counted = [row["n"] for row in found if row["id"] == COUNTER]
+        if torn or len(counted) != 1 or counted[0] < self.last_counted:
+            self.note({"violation": f"a read saw {torn} and {counted} after {self.last_counted}"})
+        self.last_counted = max([self.last_counted, *counted])
+
+    def _clean(self, _: str) -> None:
+        self.table().clean()
+
+    def _failed(self, _: str) -> None:
+        self.table().rollback_failed_writes()
+
+    def _savepoint(self, _: str) -> None:
+        table = self.table()
+        newest = table.timeline.commits.completed()[-1].requested_time
+        table.create_savepoint(newest)
+        self.table().delete_savepoint(newest)
+
+    def _archive(self, _: str) -> None:
+        self.table().archive()
+
+    def _compact(self, _: str) -> None:
+        self.table().compact()
+
+    def _cluster(self, _: str) -> None:
+        self.table().cluster()
+
+
+if __name__ == "__main__":
+    Worker(Arena.load(Path(sys.argv[1])), int(sys.argv[2]), Path(sys.argv[3])).run(int(sys.argv[4]))
