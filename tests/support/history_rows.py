@@ -144,9 +144,11 @@ class RowsWorld(World):
     def others_turn(self) -> Iterator[None]:
         """Another process writes while the one that has announced its rows is stopped."""
         mine, self.intent, self._key = (self.intent, self._key), None, None
-        yield
-        self.settle()
-        self.intent, self._key = mine
+        try:
+            yield
+            self.settle()
+        finally:
+            self.intent, self._key = mine
 
     def moved(self, row: Row, partition: str) -> Row:
         """The row with the values of another partition."""
