@@ -55,7 +55,7 @@ class RowsWorld(World):
     def __init__(self, kind: Kind, root: str, templates: Mapping[str, Row], start: datetime = START) -> None:
         super().__init__(kind, root, templates, start)
         self.keys: dict[str, int] = {}
-        self.is_ordered = self.is_mixed = False
+        self.is_ordered = self.is_mixed = self._is_beside = False
         self._ended: dict[str, str] = {}
         self._key: int | None = None
         self._effects: dict[str, Callable[[Rows], Rows]] = {}
@@ -66,19 +66,14 @@ class RowsWorld(World):
         world = super().empty(kind)
         assert isinstance(world, RowsWorld)
         world.is_mor = False  # that asks the model of files
-        world.is_ordered = bool(merge_rules_of(world.open().config.properties).stored_fields)
+        world._learn_order(world.open())
         return world
 
     @classmethod
     def of_fixture(cls, kind: Kind, files: Mapping[str, bytes]) -> World:
         """A table of Apache Hudi: what it holds at each time is asked before the first step, and checked elsewhere."""
         world, table = cls.with_files(kind, files)
-        properties = table.config.properties
-        is_told = bool(merge_rules_of(properties).stored_fields)
-        # Log files of Hudi 0.x are merged by the ordering field also where the newest row of all should win.
-        has_logs = table.config.table_type is TableType.MERGE_ON_READ
-        world.is_mixed = has_logs and not is_told and bool(properties.get("hoodie.table.precombine.field"))
-        world.is_ordered = is_told or world.is_mixed
+        world._learn_order(table)
         changeless = [*table.timeline.pending(*REWRITING)]
         changeless += pending_clusterings(table)
         world.ask_rows(table, changeless)
@@ -87,6 +82,23 @@ class RowsWorld(World):
                 [world.next_ts, *(row["ts"] for row in rows.values() if isinstance(row.get("ts"), int))]
             )
         return world
+
+    def _learn_order(self, table: Table) -> None:
+        properties = table.config.properties
+        is_told = bool(merge_rules_of(properties).stored_fields)
+        # Log files of Hudi 0.x are merged by the ordering field also where the newest row of all should win.
+        has_logs = table.config.table_type is TableType.MERGE_ON_READ
+        self.is_mixed = has_logs and not is_told and bool(properties.get("hoodie.table.precombine.field"))
+        self.is_ordered = is_told or self.is_mixed
+
+    def new_ordering_value(self) -> int:
+        """
+        See `World`.
+
+        Of two writes at once it would decide which one wins, where the model takes the one that completes last
+        (`is_mixed`): then both have the same value.
+        """
+        return self.next_ts if self.is_mixed and self._is_beside else super().new_ordering_value()
 
     # ------------------------------------------------------------------ looking
     def open(self, storage: Any = None, *, metadata: bool | str | None = "kind", **settings: Any) -> Table:
@@ -143,12 +155,13 @@ class RowsWorld(World):
     @contextmanager
     def others_turn(self) -> Iterator[None]:
         """Another process writes while the one that has announced its rows is stopped."""
-        mine, self.intent, self._key = (self.intent, self._key), None, None
+        mine, self.intent, self._key, self._is_beside = (self.intent, self._key), None, None, True
         try:
             yield
             self.settle()
         finally:
             self.intent, self._key = mine
+            self._is_beside = False
 
     def moved(self, row: Row, partition: str) -> Row:
         """The row with the values of another partition."""

@@ -23,7 +23,7 @@ def some_rows(world: World, operation: str, chance: random.Random) -> list[Row]:
     chosen = set(chance.sample(partitions, chance.randint(1, len(partitions)))) if partitions else set()
     latest = world.latest
     old = [latest[key] for key in sorted(latest) if key[0] in chosen and chance.random() < 0.5]
-    world.next_ts += 1
+    world.new_ordering_value()
     if operation == "DELETE":
         return [{**row, "ts": world.next_ts} for row in old[:3]]
     new = []
@@ -135,7 +135,7 @@ def replace(world: RowsWorld, storage: Storage, args: Mapping[str, Any]) -> None
     if not partitions or pending_clusterings(table):
         return
     chosen = set(partitions if kind == "INSERT_OVERWRITE_TABLE" else [chance.choice(partitions)])
-    world.next_ts += 1
+    world.new_ordering_value()
     rows: list[Row] = []
     for partition in sorted(chosen):
         world.next_id += 1

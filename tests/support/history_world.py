@@ -256,6 +256,11 @@ class World:
         """Whether `Table.changes` can be asked: all files hold rows as users write them."""
         return False
 
+    def new_ordering_value(self) -> int:
+        """Larger than all before it, so that the newest rows win."""
+        self.next_ts += 1
+        return self.next_ts
+
     def add_savepoint(self, time: str, *, end: datetime | None, name: str | None) -> None:
         """A savepoint was made; with the end of its life."""
         self.savepoints[time] = end
