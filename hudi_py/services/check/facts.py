@@ -89,6 +89,7 @@ class TableFacts:
         archived_cleans: Partition path to names of files that archived cleans deleted since the oldest active commit.
         archived_replaced: File group to the requested time of the archived replacecommit that replaced it.
         archived_bases: File group to the newest base file that archived commits wrote to it.
+        archived_undone: Requested times of writes that archived rollbacks undid.
         marker_times: Instants that have markers.
         completed_once: Requested times of inflight writes that were completed once, to the proof: a checksum file, or
             the metadata table.
@@ -113,6 +114,7 @@ class TableFacts:
     archived_cleans: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     archived_replaced: Mapping[GroupKey, str] = attrs.field(factory=dict)
     archived_bases: Mapping[GroupKey, ArchivedFile] = attrs.field(factory=dict)
+    archived_undone: frozenset[str] = frozenset()
     marker_times: tuple[str, ...] = ()
     completed_once: Mapping[str, str] = attrs.field(factory=dict)
     unmarked_times: frozenset[str] = frozenset()

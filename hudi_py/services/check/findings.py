@@ -205,6 +205,12 @@ RULES: Final[Mapping[str, Rule]] = {
         "a file of no known commit is older than the active timeline, so readers take it for a committed one",
         "hudi-py recover deletes it if its write was rolled back; otherwise look at its rows, then delete it",
     ),
+    "log-undone": Rule(
+        Severity.INFO,
+        "a log file began with a write that was rolled back; blocks in the log files of its file group undo it, "
+        "so readers see no row of it",
+        "leave it, or delete all log files of the file group together: without the last one the rows would show again",
+    ),
     "file-format-other": Rule(
         _WARNING,
         "a base file has another format than the table; reading its rows is refused, and so are writes, cleans and "

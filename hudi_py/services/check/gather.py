@@ -21,7 +21,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import time_before
 from hudi_py.services.check.facts import FileKey, Health, InstantFacts, MetadataFacts, TableFacts
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.archive import ArchivedFiles, load_archived, load_archived_files
+from hudi_py.timeline.archive import ArchivedFiles, load_archived, load_archived_files, load_archived_rollbacks
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import instants_with_markers
 from hudi_py.timeline.properties_file import BACKUP_FILE, properties_problem
@@ -91,6 +91,7 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
         archived_cleans=archived_files.cleaned,
         archived_replaced=archived_files.replaced,
         archived_bases=archived_files.bases,
+        archived_undone=_archived_undone(store.storage, table, archived),
         marker_times=marker_times,
         completed_once=completed_once,
         unmarked_times=unmarked_writes(timeline, contents, table),
@@ -256,6 +257,14 @@ def _archived_files(
         for kind, wanted in (("cleaned_since", since), ("replaced", True), ("bases", True))
     )
     return ArchivedFiles(cleaned.cleaned, replaced.replaced, bases.bases), problem
+
+
+def _archived_undone(storage: Storage, table: TableConfig, archived: Timeline | None) -> frozenset[str]:
+    """Writes that archived rollbacks undid; none if those cannot be read, which `_archived_files` reports."""
+    if archived is None or not archived.completed(Action.ROLLBACK):
+        return frozenset()
+    rollbacks, _ = _unless_damaged(lambda: load_archived_rollbacks(storage, table), {})
+    return frozenset(time for undone in rollbacks.values() for time in undone)
 
 
 def _unknown_names(store: TimelineStore) -> tuple[str, ...]:

@@ -90,6 +90,7 @@ class Expectation:
         self.blocks: dict[str, dict[str, tuple[int, str]]] = {}
         """Log files of layout 1 with rollback blocks, to size in bytes and rollback; a clean may delete them."""
         self.savepointed: dict[str, dict[str, str]] = {}
+        self._undone = set(facts.archived_undone)
         # Only without an archive: with one, it says itself which times are archived.
         self._before = None
         if facts.is_archive_empty:
@@ -120,6 +121,16 @@ class Expectation:
         """Whether the time is before the active timeline, and the archive, which begins earlier, does not have it."""
         return self._origins.looks_committed(requested_time)
 
+    def is_undone_log(self, file: BaseFile | LogFile) -> bool:
+        """
+        Whether a log file began with a write that a rollback undid.
+
+        In layout 1 a rollback leaves the log files of a write where they are and appends blocks that undo it, so
+        readers see no row of them however old they get. In layout 2 it deletes them.
+        """
+        is_log = isinstance(file, LogFile) and self._facts.log_naming.tells_slice
+        return is_log and file.instant_time in self._undone
+
     def is_of_lost_archive(self, requested_time: str) -> bool:
         """Whether a file of that time proves an archived write, though there is no archive."""
         return self._before is not None and self._before.is_archived(requested_time)
@@ -147,6 +158,7 @@ class Expectation:
                 self.going.setdefault(path, set()).update(file.name for file in files)
             self.gone_partitions.update(dict.fromkeys(content.partitions_to_delete, time))
         elif isinstance(content, RollbackMetadata):
+            self._undone.update(content.commits_rollback)
             for path, undone in content.partitions.items():
                 names = (*undone.success_delete_files, *undone.failed_delete_files)
                 self.gone.setdefault(path, set()).update(name.rpartition("/")[2] for name in names)
@@ -277,6 +289,8 @@ def _lying(expected: Expectation, partition: str, files: Mapping[str, int | None
             )
         elif expected.is_orphan(time):
             yield finding("file-orphaned", path, f"instant {time}")
+        elif expected.looks_committed(time) and expected.is_undone_log(parsed):
+            yield finding("log-undone", path, f"a rollback undid {time}")
         elif expected.looks_committed(time):
             yield finding("file-looks-committed", path, f"instant {time} is neither active nor archived")
         elif time in expected.decoded and name not in named and isinstance(parsed, BaseFile):

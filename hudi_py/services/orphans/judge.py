@@ -18,7 +18,7 @@ from hudi_py.fsview.fate import PartitionFates
 from hudi_py.fsview.foreign import foreign_base_files
 from hudi_py.fsview.needs import Needed
 from hudi_py.fsview.origin import Origins
-from hudi_py.model.files import BaseFile, LogFile, join_path, parse_data_file
+from hudi_py.model.files import BaseFile, LogFile, join_path, parse_data_file, parse_log_file
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.judge_files import Expectation
@@ -289,3 +289,29 @@ def empty_folders(folders: Mapping[str, bool], named: Collection[str]) -> tuple[
 def rank(verdict: OrphanVerdict) -> tuple[int, str]:
     """The order in which files are removed: the oldest first."""
     return (verdict.file.modified_ms or 0, join_path(verdict.file.partition_path, verdict.file.name))
+
+
+def in_turns(files: Iterable[OrphanFile]) -> list[dict[str, list[str]]]:
+    """
+    Which files go first: of each file group a log file only when those before it are gone.
+
+    In layout 1 the last log file of a write that was rolled back holds the block that undoes the others. Without it
+    their rows would count as committed once the active timeline has moved on.
+
+    Returns:
+        Per turn the paths to remove, to the paths of the same file group in earlier turns.
+    """
+    groups: dict[tuple[str, str, str], list[tuple[tuple[str, int, str, bool], str]]] = {}
+    turns: list[dict[str, list[str]]] = [{}]
+    for file in files:
+        log = parse_log_file(file.name)
+        if log is None:
+            turns[0][file.path] = []
+        else:
+            groups.setdefault((file.partition_path, log.file_id, log.instant_time), []).append((log.order, file.path))
+    for members in groups.values():
+        paths = [path for _, path in sorted(members)]
+        turns += ({} for _ in range(len(paths) - len(turns)))
+        for number, path in enumerate(paths):
+            turns[number][path] = paths[:number]
+    return turns

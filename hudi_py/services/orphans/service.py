@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypedDict
 
 import attrs
@@ -31,9 +32,18 @@ from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.gather import gather
 from hudi_py.services.check.judge_files import Expectation
 from hudi_py.services.orphans.facts import OrphanAction, OrphanFate, OrphanFile, OrphanReport, OrphanVerdict
-from hudi_py.services.orphans.judge import Surroundings, Suspicion, doubts, empty_folders, judge, rank, tripped
+from hudi_py.services.orphans.judge import (
+    Surroundings,
+    Suspicion,
+    doubts,
+    empty_folders,
+    in_turns,
+    judge,
+    rank,
+    tripped,
+)
 from hudi_py.services.orphans.walk import Folder, read_inventory, walk_table
-from hudi_py.storage.base import Entry, SideFileLeft, Storage, StorageFailure
+from hudi_py.storage.base import Deletion, Entry, SideFileLeft, Storage, StorageFailure
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.completions import contents_of, may_run_again, undone_by
 from hudi_py.timeline.contents import Contents
@@ -285,18 +295,24 @@ class OrphanService:
     def _remove(self, report: OrphanReport, permit: Permit) -> OrphanReport:
         permit.check()
         # The oldest first, so that runs with a limit come to an end although new orphans appear.
-        chosen = sorted(report.to_remove, key=rank)[: self.max_deletes]
-        paths = [each.file.path for each in chosen]
+        turns = in_turns(each.file for each in sorted(report.to_remove, key=rank))
+        now = set([path for turn in turns for path in turn][: self.max_deletes])
+        chosen = [each for each in report.to_remove if each.file.path in now]
         quarantine = None
-        if self.action is OrphanAction.QUARANTINE and paths:
+        remove: Callable[[list[str]], Mapping[str, Deletion]] = self._storage.delete_many
+        if self.action is OrphanAction.QUARANTINE and chosen:
             manifest = self._manifest(chosen)
             # Before the first move: a file in quarantine that no manifest lists could never be put back.
             store_manifest(self._storage, manifest)
             quarantine = manifest.folder
-            outcomes = self._storage.move_many(paths, "", manifest.files_folder)
-        else:
-            outcomes = self._storage.delete_many(paths)
-        failed = {path: each.message for path, each in outcomes.items() if isinstance(each, StorageFailure)}
+            remove = partial(self._storage.move_many, source="", target=manifest.files_folder)
+        outcomes: dict[str, Deletion] = {}
+        failed: dict[str, str] = {}
+        for turn in turns:
+            held = {path: why for path, earlier in turn.items() if path in now and (why := _held_back(earlier, failed))}
+            removed = remove([path for path in turn if path in now and path not in held])
+            failed |= {path: each.message for path, each in removed.items() if isinstance(each, StorageFailure)} | held
+            outcomes |= removed
         done = [path for path, each in outcomes.items() if each is True or isinstance(each, SideFileLeft)]
         emptied = tuple(path for path in report.empty_folders if self._storage.delete_empty(path))
         log.info("orphans.removed", files=len(done), failed=len(failed), folders=len(emptied), quarantine=quarantine)
@@ -328,6 +344,12 @@ class OrphanService:
     @property
     def _storage(self) -> Storage:
         return self.contents.store.storage
+
+
+def _held_back(earlier: Iterable[str], failed: Mapping[str, str]) -> str:
+    """Why a log file stays: one that it may undo is still there. ``""`` if it may go."""
+    there = next((path for path in earlier if path in failed), None)
+    return "" if there is None else f"it may undo blocks of {there}, which is still there"
 
 
 def _still_there(suspects: Iterable[OrphanFile], folders: Mapping[str, Mapping[str, Entry]]) -> Iterator[OrphanFile]:

@@ -10,6 +10,7 @@ from hudi_py.errors import RefusedError
 from hudi_py.model.instant import State
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.services.orphans.facts import OrphanFate
+from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.table import Table
@@ -238,3 +239,45 @@ def test_a_crash_at_each_call_loses_no_file():
         clock.move(timedelta(seconds=5))
         Table(case.storage, clock=clock).orphans()
         assert set(data_files(case.storage)) == {p for p in data_files(fresh()) if p not in doomed}
+
+
+class KeepingOne(MemoryStorage):
+    """One file cannot be deleted; remembers which files went, in their order."""
+
+    kept = ""
+
+    def delete_many(self, paths):
+        wanted = list(paths)
+        self.went = [*getattr(self, "went", []), wanted]
+        done = super().delete_many([path for path in wanted if path != self.kept])
+        return {path: done.get(path, StorageFailure("it is held", retryable=False)) for path in wanted}
+
+
+@pytest.mark.parametrize("kept", ["", "first"])
+def test_a_log_file_that_undoes_blocks_goes_after_those_that_it_undoes(kept):
+    """Or stays with them: without it their rows would count as committed one day."""
+    builder = history(1)
+    first, second = (f"r0/.x_{STRANGER}.log.{number}_1-0-1" for number in (1, 2))
+    for path in (second, first):
+        builder.put(path)
+    builder.storage.__class__ = KeepingOne
+    builder.storage.kept = {"": "", "first": first}[kept]
+    report = builder.table().orphans(delete=True)
+    if kept:
+        assert set(report.failed) == {first, second}
+        assert first in report.failed[second]
+        assert {first, second} <= builder.storage.files().keys()
+    else:
+        assert builder.storage.went.index([first]) < builder.storage.went.index([second])
+        assert set(report.done) == {first, second}
+
+
+def test_a_limit_takes_the_log_file_that_undoes_blocks_last():
+    """A run with a limit of one removes the first log file, although it is the younger one on the disk."""
+    builder = history(1)
+    first, second = (f"r0/.x_{STRANGER}.log.{number}_1-0-1" for number in (1, 2))
+    builder.put(first)
+    builder.storage._clock_ms = lambda: OLD_MS - 1000
+    builder.put(second)
+    for path in (first, second):
+        assert builder.table().orphans(delete=True, max_deletes=1).done == (path,)
