@@ -338,4 +338,10 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             (_savepoint(2), _savepoint(3), ("restore", {"back": 1}), _RESTORE),
         ),
     ),
+    "log files of an undone write, which is older than the active timeline": (
+        (
+            Kind(fixture="rows/mor_rolled_back_logs-0.15.0", metadata=False, rows=True),
+            (("compact", {}), ("archive", {"keep": 3, "beyond": False})),
+        ),
+    ),
 }
