@@ -19,6 +19,7 @@ from hudi_py.snapshot.overview import Overview
 from hudi_py.snapshot.retained import completed_clean
 from hudi_py.snapshot.select import check_as_of, context_as_of
 from hudi_py.snapshot.snapshot import Snapshot
+from hudi_py.timeline.completions import undone_writes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,6 +115,7 @@ class TableView(OpenedTable):
             earliest_retained=clean.earliest_commit_to_retain,
             holes=holes_of(clean),
             pending_clusterings=frozenset(self.view_context.pending_clustering.values()),
+            undone=lambda: undone_writes(self._contents, timeline),
         )
         found = EarlierSnapshot(
             contents=self._contents,

@@ -55,6 +55,7 @@ def check_as_of(
     *,
     earliest_retained: str,
     pending_clusterings: frozenset[str],
+    undone: Callable[[], Collection[str]],
     holes: Holes = NO_HOLES,
 ) -> None:
     """
@@ -64,12 +65,15 @@ def check_as_of(
         as_of: Instant time.
         earliest_retained: The time from which on the last completed clean kept everything; ``""`` when unknown.
         pending_clusterings: Requested times of pending clusterings, which change no rows.
+        undone: Requested times of the writes that completed rollbacks and restores undid; asked only where it matters.
         holes: Times before that window which the last clean kept readable.
 
     Raises:
         RefusedError: A clean deleted files of that time, or a write requested by then is still pending.
     """
-    start, window = (_undone_start(timeline, time) for time in (earliest_retained, holes.window))
+    start, window = (
+        _undone_start(timeline, time, undone) if as_of < time else time for time in (earliest_retained, holes.window)
+    )
     if start and as_of < start:
         raise RefusedError(
             f"the table cannot be read as of {as_of}: a clean removed what was only needed before {earliest_retained}; "
@@ -92,15 +96,18 @@ def check_as_of(
         )
 
 
-def _undone_start(timeline: Timeline, start: str) -> str:
+def _undone_start(timeline: Timeline, start: str, undone: Callable[[], Collection[str]]) -> str:
     """
     From when on everything is whole, where a clean said *start*.
 
     If that commit was undone since, the commit before it became the latest: a rollback or restore is refused unless all
     of its rows are there.
     """
-    first = timeline.first_not_savepointed  # commits before it may be archived, so that none of them looks undone
-    if not start or first is None or start < first or timeline.writes.find(start) is not None:
+    first = timeline.first_not_savepointed
+    if first is None or timeline.writes.find(start) is not None:
+        return start
+    # Before the first commit a time that is not active may be archived as well as undone.
+    if start < first and start not in undone():
         return start
     before = [each.requested_time for each in timeline.commits.completed() if each.requested_time < start]
     return before[-1] if before else start

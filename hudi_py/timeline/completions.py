@@ -98,6 +98,12 @@ def undone_by(content: object) -> set[str] | None:
     return None
 
 
+def undone_writes(contents: Contents, timeline: Timeline) -> frozenset[str]:
+    """Requested times of the writes that completed rollbacks and restores undid; a damaged one says none."""
+    completed = (each for each in timeline.of((Action.ROLLBACK, Action.RESTORE)) if each.is_completed)
+    return frozenset(time for _, content in contents_of(contents, completed) for time in undone_by(content) or ())
+
+
 def may_run_again(action: str) -> bool:
     """
     Whether a run under the same time can have completed after a rollback undid one (rules/table-services B-25).

@@ -344,4 +344,15 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             (("compact", {}), ("archive", {"keep": 3, "beyond": False})),
         ),
     ),
+    "lease after a restore to a savepoint that undid the begin of a clean's window, and a later write": (
+        (
+            Kind(fixture="cow_mixed-0.15.0", metadata=False),
+            (
+                ("maintain", {"retained": 1, "quarantine": False, "max": None}),
+                ("archive", {"keep": 4, "beyond": False}),
+                ("hudi", {}, _RESTORE),
+                ("lease", {"back": 0, "ttl": 50}),
+            ),
+        ),
+    ),
 }
