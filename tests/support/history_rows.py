@@ -339,6 +339,14 @@ class RowsWorld(World):
         after = {key: row for key, row in after.items() if key not in revived}
         before = {key: row for key, row in before.items() if key not in revived}
         before = {key: row for key, row in before.items() if key not in deleted and (with_deletes or key in after)}
+        # Or it lost against the deletion itself, which has the greater ordering value and is from before the range; in
+        # tables of Apache Hudi also from before the row, which then was never there.
+        ever = {key for rows in self.rows.values() for key in rows}
+        lost |= {
+            key
+            for key in changed.keys() - after.keys() - before.keys()
+            if self.is_ordered and (key not in ever or any(key in rows for rows in old))
+        }
         changed = {key: row for key, row in changed.items() if key not in lost}
         # A range shows the columns of today, which rows of an earlier time may lack.
         # A snapshot takes partition columns of some key generators from the paths, as Hudi; a range the stored ones.
