@@ -172,6 +172,12 @@ _MOTIFS: tuple[tuple[str, ...], ...] = (
     ("crash rollback", "orphans", "rollback", "orphans"),
     ("clock", "tags", "write", "clean", "clock", "maintain"),
     ("lease", "maintain", "write", "maintain", "undo"),
+    ("clock", "write", "expire", "clean", "rollback"),
+    ("clock", "lease", "crash expire", "clean", "recover", "restore"),
+    ("savepoint", "clock", "expire", "write", "clean", "archive", "restore"),
+    ("write", "forbid", "clean", "rollback", "restore", "maintain", "allow"),
+    ("plan_clean", "forbid", "recover", "write", "upkeep", "allow", "clean"),
+    ("crash clean", "crash forbid", "orphans", "expire", "archive", "allow", "recover"),
 )
 """What is known, or feared, to go wrong together; other steps may come in between."""
 
@@ -233,6 +239,8 @@ _PAIRS = tuple(
             "lease",
             "undo",
             "orphans",
+            "expire",
+            "forbid",
         ),
         repeat=2,
     )
@@ -267,6 +275,9 @@ _WEIGHTS: Mapping[str, int] = {
     "undo": 5,
     "orphans": 3,
     "maintain": 3,
+    "expire": 3,
+    "forbid": 1,
+    "allow": 2,
 }
 
 
@@ -314,6 +325,11 @@ def _one(chance: random.Random, names: Sequence[str]) -> Step:
             "retained": chance.choice((1, 2, 3)),
             "quarantine": chance.random() < 0.4,
             "max": chance.choice((None, None, 2)),
+        },
+        "expire": lambda: {
+            "days": chance.choice((1, 1, 2, 10)),
+            "by": chance.choice(("last-change", "last-change", "creation")),
+            "max": chance.choice((1, 50)),
         },
         "clock": lambda: {"hours": chance.choice((1, 3, 30, 400, -1, -30))},
     }

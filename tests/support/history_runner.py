@@ -27,7 +27,7 @@ from support.fixtures import FOLDER
 from support.history_draw import ROWS_SHARE, STEPS_MAX, kinds, make_steps
 from support.history_laws import Kind, Violation
 from support.history_rows import RowsWorld
-from support.history_steps import Step, perform
+from support.history_steps import Step, take
 from support.history_world import STEP, World
 from support.many_writers import AT_ONCE
 
@@ -149,7 +149,7 @@ def play(seed: int, kind: Kind, steps: Sequence[Step], *, every_time: bool = Fal
 
 def _take(world: World, step: Step) -> None:
     try:
-        perform(world, step)
+        take(world, step)
     except Violation:
         raise
     except Exception as error:
@@ -163,6 +163,7 @@ def _take(world: World, step: Step) -> None:
 def _end(world: World) -> None:
     """A recovered table is in good health, and work goes on."""
     for step in (
+        ("allow", {}),
         ("recover", {}),
         ("write", {"operation": "UPSERT", "seed": 1}),
         ("clean", {"options": {"commits_retained": 1}}),

@@ -9,7 +9,7 @@ cannot be read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, cast
 
@@ -17,13 +17,13 @@ from hudi_py.errors import (
     CorruptMetadata,
     HudiError,
 )
-from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, State
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import Paths
 from hudi_py.testing import INTERRUPTION_MODES, Crash, Faulty, T
 from support.history_keeping import DAMAGED_LEASE, KEEPING
 from support.history_laws import REFUSALS, Violation, refused_without_change
+from support.history_retention import RETENTION, files_with_rows, guard
 from support.history_services import SERVICES
 from support.history_world import Do, World
 from support.history_writes import WRITES
@@ -35,8 +35,8 @@ Step = tuple[Any, ...]
 MODES: Final = {mode.name: mode for mode in INTERRUPTION_MODES}
 
 
-DO: Final[Mapping[str, Do]] = {**WRITES, **SERVICES, **KEEPING}
-MAY_LEAVE_A_FAILED_WRITE: Final = WRITES.keys()
+DO: Final[Mapping[str, Do]] = {**WRITES, **SERVICES, **KEEPING, **RETENTION}
+MAY_LEAVE_A_FAILED_WRITE: Final = frozenset({*WRITES, "expire"})
 
 
 # ------------------------------------------------------------------ steps that hold steps
@@ -52,9 +52,28 @@ class Meanwhile(Faulty):
         return call()
 
 
+def take(world: World, step: Step) -> None:
+    """
+    Take a step of the history.
+
+    Raises:
+        As `perform`; and a `Violation` if it deleted rows although that was forbidden.
+    """
+    check = guard(world, frozenset(_names(step)))
+    perform(world, step)
+    check()
+
+
+def _names(step: Step) -> Iterator[str]:
+    name, _, *inner = step
+    yield name
+    for each in inner:
+        yield from _names(each)
+
+
 def perform(world: World, step: Step, storage: Storage | None = None) -> None:
     """
-    Take one step.
+    Take one step, or one within another.
 
     Raises:
         Violation: A refusal has changed the table.
@@ -158,7 +177,7 @@ def _beside_hidden_cleans(world: World, inner: Step, storage: Storage) -> None:
 def _beside_a_damaged_lease(world: World, inner: Step, storage: Storage) -> None:
     """It is unknown what its reader needs: nothing that a completed write wrote is deleted until it is released."""
     world.storage.replace(DAMAGED_LEASE, b'{"version": 1')
-    before = {path for path in data_files(world.storage) if _time_of(path) in world.chain}
+    before = files_with_rows(world)
     try:
         perform(world, inner, storage)
     except CorruptMetadata as error:
@@ -170,9 +189,3 @@ def _beside_a_damaged_lease(world: World, inner: Step, storage: Storage) -> None
         world.open().release_lease("damaged")
     if lost:
         raise Violation("damaged lease: files lost", f"{inner[0]} deleted {lost[:3]}")
-
-
-def _time_of(path: str) -> str | None:
-    name = path.rpartition("/")[2]
-    parsed = parse_base_file(name) or parse_log_file(name)
-    return None if parsed is None else parsed.instant_time
