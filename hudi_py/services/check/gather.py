@@ -263,7 +263,8 @@ def _archived_undone(storage: Storage, table: TableConfig, archived: Timeline | 
     """Writes that archived rollbacks undid; none if those cannot be read, which `_archived_files` reports."""
     if archived is None or not archived.completed(Action.ROLLBACK):
         return frozenset()
-    rollbacks, _ = _unless_damaged(lambda: load_archived_rollbacks(storage, table), {})
+    none: Mapping[str, Mapping[str, str]] = {}
+    rollbacks, _ = _unless_damaged(lambda: load_archived_rollbacks(storage, table), none)
     return frozenset(time for undone in rollbacks.values() for time in undone)
 
 
