@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TypedDict
 
 import attrs
@@ -299,18 +298,21 @@ class OrphanService:
         now = set([path for turn in turns for path in turn][: self.max_deletes])
         chosen = [each for each in report.to_remove if each.file.path in now]
         quarantine = None
-        remove: Callable[[list[str]], Mapping[str, Deletion]] = self._storage.delete_many
+        kept_in = None
         if self.action is OrphanAction.QUARANTINE and chosen:
             manifest = self._manifest(chosen)
             # Before the first move: a file in quarantine that no manifest lists could never be put back.
             store_manifest(self._storage, manifest)
             quarantine = manifest.folder
-            remove = partial(self._storage.move_many, source="", target=manifest.files_folder)
+            kept_in = manifest.files_folder
         outcomes: dict[str, Deletion] = {}
         failed: dict[str, str] = {}
         for turn in turns:
             held = {path: why for path, earlier in turn.items() if path in now and (why := _held_back(earlier, failed))}
-            removed = remove([path for path in turn if path in now and path not in held])
+            paths = [path for path in turn if path in now and path not in held]
+            removed = (
+                self._storage.delete_many(paths) if kept_in is None else self._storage.move_many(paths, "", kept_in)
+            )
             failed |= {path: each.message for path, each in removed.items() if isinstance(each, StorageFailure)} | held
             outcomes |= removed
         done = [path for path, each in outcomes.items() if each is True or isinstance(each, SideFileLeft)]
