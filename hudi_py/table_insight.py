@@ -7,7 +7,7 @@ Nothing is changed, and no JVM is needed.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hudi_py.config.clean_options import CleanOptions
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
@@ -19,6 +19,7 @@ from hudi_py.table_view import TableView
 from hudi_py.timeline.timeline import WRITES
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from typing_extensions import Unpack
 
     from hudi_py.services.check.findings import Finding
@@ -143,6 +144,54 @@ class TableInsight(TableView):
             commits=tuple(event.instant.requested_time for event in events),
             numbers=sum_of(events),
         )
+
+    def view(self, name: str, *, archived: bool = True) -> pa.Table:
+        """
+        Return what is known of the table as an Arrow table, to be asked with SQL; see docs/sql.md.
+
+        Args:
+            name: ``instants``, ``files``, ``savepoints``, ``cleans`` or ``findings``.
+            archived: Whether ``instants`` and ``cleans`` include the archived timeline.
+
+        Raises:
+            ConfigError: There is no such view.
+            CorruptMetadata: The archive, or an instant that decides about files, is damaged.
+        """
+        from hudi_py.snapshot import sql_views
+
+        sql_views.checked_name(name)
+        if name == "instants":
+            return sql_views.instants_view(self.history(archived=archived), self.zone)
+        if name == "cleans":
+            return sql_views.cleans_view(self.history(archived=archived), self.zone)
+        if name == "files":
+            return sql_views.files_view(TableServices(self).usage().files())
+        if name == "savepoints":
+            return sql_views.savepoints_view(TableServices(self).savepoint().savepoints())
+        return sql_views.findings_view(self.doctor())
+
+    def register_views(self, connection: Any, *, prefix: str = "", archived: bool = True) -> tuple[str, ...]:
+        """
+        Make all views known to DuckDB or Spark, as they are now.
+
+        Args:
+            connection: ``duckdb.DuckDBPyConnection`` or ``pyspark.sql.SparkSession``.
+            prefix: Put before each name, to tell tables apart.
+            archived: As for `view`.
+
+        Returns:
+            The names.
+
+        Raises:
+            ConfigError: The connection is neither of the two.
+            As `view`.
+        """
+        from functools import partial
+
+        from hudi_py.snapshot.sql_views import SCHEMAS, register_views
+
+        views = {name: partial(self.view, name, archived=archived) for name in SCHEMAS}
+        return register_views(connection, views, prefix)
 
 
 def _order(instant: Instant) -> tuple[str, str, int]:

@@ -15,7 +15,7 @@ from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action
 from hudi_py.opened_table import OpenedTable
 from hudi_py.snapshot.moments import EarlierSnapshot, LatestSnapshot, SavepointSnapshot
-from hudi_py.snapshot.overview import Overview
+from hudi_py.snapshot.overview import ColumnRange, Overview
 from hudi_py.snapshot.retained import completed_clean
 from hudi_py.snapshot.select import check_as_of, context_as_of
 from hudi_py.snapshot.snapshot import Snapshot
@@ -306,3 +306,25 @@ class TableView(OpenedTable):
 
         now = self._store.clock.now()
         return take_overview(self._contents, self._latest(), self.listing, columns_files_max=columns_files_max, now=now)
+
+    def column_ranges(self, partition: str) -> tuple[ColumnRange, ...] | None:
+        """
+        Return the value range of each column in one partition of the latest snapshot.
+
+        They come from the column statistics of the metadata table.
+
+        Args:
+            partition: Relative path of the partition.
+
+        Returns:
+            Sorted by column; None if the table has no statistics of all files there, or log files, which have none.
+
+        Raises:
+            ConfigError: The table has no such partition.
+            CorruptMetadata: An instant is damaged.
+        """
+        from hudi_py.snapshot.take_overview import partition_ranges
+
+        if partition not in self.partitions():
+            raise ConfigError(f"{self.storage.root} has no partition {partition!r}; see hudi-py files")
+        return partition_ranges(self._contents, self._latest(), self.listing, partition)

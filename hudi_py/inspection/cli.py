@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -56,7 +58,7 @@ def main() -> None:
 @click.option("--state", help="Show only instants in this state (requested, inflight, completed).")
 @click.option("--limit", type=click.IntRange(min=0), help="Show only the newest N instants.")
 @click.option("--archived", is_flag=True, help="Show archived instants too.")
-@click.option("--contents", is_flag=True, help="Include the decoded content of each instant (with --json).")
+@click.option("--contents", is_flag=True, help="Include the decoded content of each instant.")
 @click.option("--all-states", is_flag=True, help="Show every state of an instant, not only the latest.")
 @command
 def timeline(
@@ -79,28 +81,36 @@ def timeline(
         # Not `[-limit:]`: a limit of 0 would show all.
         instants = instants[len(instants) - min(limit, len(instants)) :]
     old = _selected(opened.archived_timeline().instants, action, state) if archived else ()
+    if contents:
+        archived_entries, entries = _archived_with_contents(opened, old), _with_contents(opened, instants)
+    else:
+        archived_entries, entries = map(instant_entry, old), map(instant_entry, instants)
     if common.as_json:
-        entries = [instant_entry(shown) for shown in instants]
-        if contents:
-            for entry, instant in zip(entries, instants, strict=True):
-                entry["content"] = _content(opened, instant)
-        archived_entries = [instant_entry(shown) for shown in old]
-        if contents and old:
-            from hudi_py.timeline.archive import load_archived_contents
-
-            # All at once: the archive can only be read whole, so one look for each instant would read it that often.
-            content_of = load_archived_contents(opened.storage, opened.config)
-            for entry, instant in zip(archived_entries, old, strict=True):
-                entry["content"] = content_of.get(instant)
-        print_json(
-            {
-                "layout_version": opened.config.layout_version,
-                "instants": entries,
-                "archived": archived_entries,
-            }
-        )
+        layout = opened.config.layout_version
+        print_json({"layout_version": layout, "instants": list(entries), "archived": list(archived_entries)})
         return
     _print_timeline(opened, instants, old)
+    if contents:
+        # One after the other: the contents of a long timeline need not fit into memory.
+        for instant, entry in zip((*old, *instants), itertools.chain(archived_entries, entries), strict=True):
+            say()
+            say(instant)
+            print_json(entry["content"])
+
+
+def _with_contents(opened: Table, instants: tuple[Instant, ...]) -> Iterator[dict[str, Any]]:
+    from hudi_py.inspection.report import instant_entry
+
+    return ({**instant_entry(each), "content": _content(opened, each)} for each in instants)
+
+
+def _archived_with_contents(opened: Table, instants: tuple[Instant, ...]) -> Iterator[dict[str, Any]]:
+    from hudi_py.inspection.report import instant_entry
+    from hudi_py.timeline.archive import load_archived_contents
+
+    # All at once: the archive can only be read whole, so one look for each instant would read it that often.
+    content_of = load_archived_contents(opened.storage, opened.config) if instants else {}
+    return ({**instant_entry(each), "content": content_of.get(each)} for each in instants)
 
 
 def _selected(instants: tuple[Instant, ...], action: str | None, state: str | None) -> tuple[Instant, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -67,8 +68,13 @@ def overview_entry(opened: Table, found: Overview) -> dict[str, Any]:
         "pending": [instant_entry(instant) for instant in found.pending],
         "savepoints": list(found.savepoints),
         "metadata_table": {name: _amount(amount) for name, amount in found.metadata_partitions.items()},
-        "columns": None if found.columns is None else {column.column: _range(column) for column in found.columns},
+        "columns": ranges_entry(found.columns),
     }
+
+
+def ranges_entry(columns: Sequence[ColumnRange] | None) -> dict[str, Any] | None:
+    """Return the ranges of columns as ``hudi-py overview --json`` prints them."""
+    return None if columns is None else {column.column: _range(column) for column in columns}
 
 
 def _amount(amount: Amount) -> dict[str, int]:

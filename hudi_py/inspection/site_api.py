@@ -108,6 +108,15 @@ def _files(opened: Table, query: Mapping[str, str], _instant: str | None, _optio
     return files_report(shown.view_context, [shown.partition(path) for path in paths])
 
 
+def _columns(opened: Table, query: Mapping[str, str], _instant: str | None, _options: CleanOptions) -> Any:
+    from hudi_py.inspection.overview_command import ranges_entry
+
+    path = query.get("partition", "")
+    if path not in opened.partitions():
+        raise NoSuchThing(f"there is no partition {path!r}")
+    return {"partition": path, "columns": ranges_entry(opened.column_ranges(path))}
+
+
 def _findings(opened: Table, _query: Mapping[str, str], _instant: str | None, options: CleanOptions) -> Any:
     from hudi_py.inspection.check_command import finding_entry
 
@@ -181,6 +190,11 @@ ENDPOINTS: Final = (
         "files", "File groups and slices, as hudi-py files --json", _files,
         _object(partitions="object", pending_compaction="array", pending_clustering="array"),
         {"partition": "only this partition", "as_of": "the table as of this time"},
+    ),
+    Endpoint(
+        "columns", "The value range of each column in a partition; null without column statistics", _columns,
+        {**_object(partition="string"), "required": ["partition", "columns"]},
+        {"partition": "path of the partition; the whole table if it has none"},
     ),
     Endpoint("findings", "What is wrong, and what mends it, as hudi-py doctor --json", _findings, _list(_FINDING)),
     Endpoint(

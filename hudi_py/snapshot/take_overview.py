@@ -14,7 +14,7 @@ from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import METADATA_TABLE_FOLDER
 from hudi_py.model.files import is_data_file
 from hudi_py.runtime.log import log
-from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview, overview_of, ranges_of
+from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview, overview_of, ranges_of, total_of
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
@@ -42,18 +42,7 @@ def take_overview(
             yield build_partition(context, path, sizes.items()), sizes
 
     def ranges(files: FileTotals) -> tuple[ColumnRange, ...] | None:
-        # Statistics describe base files: with log files on top, a range could miss values.
-        if files.latest.files > columns_files_max or files.log_files:
-            return None
-        try:
-            reader = latest.column_statistics()
-            if reader is None:
-                return None
-            with reader:
-                return ranges_of(reader.scan(), files.suffixes)
-        except HudiError as error:
-            log.warning("overview.statistics.unusable", partition=COLUMN_STATS, reason=str(error))
-            return None
+        return None if files.latest.files > columns_files_max else _ranges(latest, files)
 
     return overview_of(
         timeline=latest.timeline,
@@ -64,6 +53,41 @@ def take_overview(
         now=now,
         zone=contents.store.zone,
     )
+
+
+def partition_ranges(
+    contents: Contents, latest: Snapshot, listing: Listing, path: str
+) -> tuple[ColumnRange, ...] | None:
+    """
+    Return the ranges of the columns in one partition of the latest snapshot; None where they are not known.
+
+    Args:
+        contents: Reads the instants of the table's timeline.
+        latest: The latest snapshot.
+        listing: The table's listing of files.
+        path: Relative path of the partition.
+
+    Raises:
+        CorruptMetadata: An instant is damaged.
+    """
+    context = load_context(latest.timeline, contents, with_clustering=False)
+    sizes: dict[str, int | None] = {entry.name: entry.size_bytes for entry in listing.partition(path)}
+    return _ranges(latest, total_of(context, [(build_partition(context, path, sizes.items()), sizes)]))
+
+
+def _ranges(latest: Snapshot, files: FileTotals) -> tuple[ColumnRange, ...] | None:
+    # Statistics describe base files: with log files on top, a range could miss values.
+    if files.log_files:
+        return None
+    try:
+        reader = latest.column_statistics()
+        if reader is None:
+            return None
+        with reader:
+            return ranges_of(reader.scan(), files.suffixes)
+    except HudiError as error:
+        log.warning("overview.statistics.unusable", partition=COLUMN_STATS, reason=str(error))
+        return None
 
 
 def _metadata_amounts(storage: Storage, config: TableConfig) -> dict[str, Amount]:

@@ -24,6 +24,7 @@ TOP_LEVEL = frozenset(
         "avro_schemas",
         "docs",
         "hudi_py",
+        "mkdocs.yml",
         "pyproject.toml",
         "setup.cfg",
         "tests",

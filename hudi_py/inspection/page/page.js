@@ -160,8 +160,27 @@
     const style = axes();
     const padding = Math.max((times.at(-1) - times[0]) * 0.02, 1);
     const whole = { min: times[0] - padding, max: times.at(-1) + padding };
+    const height = Math.max(180, 46 * lanes.length + 70);
+    // Actions that took long are bars, from the beginning to the end; at least a pixel longer than their dot is wide.
+    const bars = (self) => {
+      const { min, max } = self.scales.x, ratio = devicePixelRatio || 1;
+      const perPixel = (max - min) / Math.max(self.bbox.width, 1);
+      self.ctx.save();
+      self.ctx.lineWidth = 5 * ratio;
+      self.ctx.globalAlpha = 0.45;
+      for (const [each] of events) {
+        if (!each.seconds || each.at > max || each.at + each.seconds < min || each.seconds / perPixel < 8 * ratio) continue;
+        const row = lanes.indexOf(each.action), y = self.valToPos(lanes.length - 1 - row, "y", true);
+        self.ctx.strokeStyle = color(colors[row % colors.length]);
+        self.ctx.beginPath();
+        self.ctx.moveTo(self.valToPos(Math.max(each.at, min), "x", true), y);
+        self.ctx.lineTo(self.valToPos(Math.min(each.at + each.seconds, max), "x", true), y);
+        self.ctx.stroke();
+      }
+      self.ctx.restore();
+    };
     const chart = new uPlot({
-      width: box.clientWidth, height: Math.max(180, 46 * lanes.length + 70), legend: { show: false },
+      width: box.clientWidth, height, legend: { show: false }, hooks: { drawAxes: [bars] },
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
       scales: { x: { time: true, range: (self, min, max) => (min === null ? [whole.min, whole.max] : [min, max]) }, y: { range: [-0.6, lanes.length - 0.4] } },
       axes: [style.x, { ...style.y, size: 120, splits: lanes.map((_, row) => row), values: (self, splits) => splits.map((row) => lanes[lanes.length - 1 - row] || "") }],
@@ -278,7 +297,51 @@
     charts.push([chart, box]);
   };
 
+  // What only a server can answer; a report has no one to ask.
+  let planned = 0;
+  const plan = async () => {
+    const kind = byId("plan-kind").value, number = byId("plan-number").value, asked = ++planned;
+    byId("plan-command").textContent = `hudi-py clean ${data.table.location} --${kind.replaceAll("_", "-")} ${number}`;
+    byId("plan-number").setAttribute("aria-valuetext", `${number} ${byId("plan-kind").selectedOptions[0].text}`);
+    try {
+      const answer = await fetch(`${data.live}plan?${kind}=${number}`, { credentials: "same-origin" });
+      const found = await answer.json();
+      // A slower answer to an earlier question must not replace this one's.
+      if (asked !== planned) return;
+      if (!answer.ok) throw new Error(found.error.message);
+      const rest = found.totals.files - Math.min(found.files.length, 20);
+      byId("plan-text").textContent = `${number}: ${counted(found.totals.files, "file")} would be deleted, ${bytes(found.totals.bytes)}${rest > 0 ? `; ${counted(rest, "file")} more than listed` : ""}`;
+      table(byId("plan-files"), [["would be deleted", "path"], ["size", "number"], ["why"]], found.files.slice(0, 20).map((each) => [each.path, bytes(each.bytes), each.reason]));
+      if (!found.files.length) byId("plan-files").createCaption().textContent = "Nothing would be deleted.";
+    } catch (error) {
+      if (asked === planned) byId("plan-text").textContent = `No preview: ${error.message}`;
+    }
+  };
+
+  const columnsOf = async (partition) => {
+    const box = clear(byId("columns"));
+    if (!data.live) return;
+    const answer = await fetch(`${data.live}columns?partition=${encodeURIComponent(partition)}`, { credentials: "same-origin" }).catch(() => null);
+    const found = answer && answer.ok ? await answer.json() : null;
+    clear(box);
+    if (!found) return;
+    const title = make("h3", `Columns of ${partition || "the table"}`);
+    title.id = "columns-title";
+    box.append(title);
+    if (!found.columns) { box.append(make("p", "The metadata table has no column statistics of all files here.", "hint")); return; }
+    const inner = document.createElement("table");
+    const shown = (value) => (value === null ? "?" : String(value));
+    table(inner, [["column"], ["type"], ["smallest", "path"], ["largest", "path"], ["nulls", "number"]], Object.entries(found.columns).map(([name, each]) => [name, each.kind || "?", shown(each.min), shown(each.max), shown(each.nulls)]));
+    const scroll = make("div", null, "scroll");
+    scroll.tabIndex = 0;
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-labelledby", "columns-title");
+    scroll.append(inner);
+    box.append(scroll);
+  };
+
   const filesOf = (partition) => {
+    columnsOf(partition);
     const box = clear(byId("files"));
     const found = data.files.filter((each) => each.partition === partition);
     const title = make("h3", `Files of ${partition || "the table"}`);
@@ -319,6 +382,8 @@
 
   const draw = () => {
     header(); tiles(); findings(); historyControls(); historyTable(); storage(); partitions(); drawCharts();
+    byId("plan-box").hidden = !data.live;
+    if (data.live) plan();
   };
 
   byId("search").addEventListener("input", () => { pageNumber = 0; historyTable(); });
@@ -326,6 +391,8 @@
   byId("newer").addEventListener("click", () => { pageNumber -= 1; historyTable(); });
   byId("older").addEventListener("click", () => { pageNumber += 1; historyTable(); });
   byId("partition-search").addEventListener("input", partitions);
+  byId("plan-kind").addEventListener("change", plan);
+  byId("plan-number").addEventListener("change", plan);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts);
   let resized = 0;
   addEventListener("resize", () => {
