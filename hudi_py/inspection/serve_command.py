@@ -29,6 +29,7 @@ _TOKEN_LENGTH_MIN = 16
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address; any but the loopback needs --token.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="Port; 0 for a free one.")
 @click.option("--token", envvar="HUDI_PY_TOKEN", help="What requests have to know (or HUDI_PY_TOKEN).")
+@click.option("--allow-actions", is_flag=True, hidden=True)
 @retention_options
 @command
 def serve(
@@ -38,6 +39,7 @@ def serve(
     host: str,
     port: int,
     token: str | None,
+    allow_actions: bool,
     options: CleanOptions,
 ) -> None:
     r"""
@@ -55,6 +57,11 @@ def serve(
     from hudi_py.inspection.server import Server
     from hudi_py.inspection.site import Site
 
+    # Refused by name: whoever asks for it should learn that it is not a matter of spelling.
+    if allow_actions:
+        raise ConfigError(
+            "--allow-actions is not served: the server only reads; run the command that a finding names in a shell"
+        )
     sources = (*locations, *(() if source is None else (source,)))
     if not sources:
         raise ConfigError("give tables, a folder with tables in it, or --tables FILE")

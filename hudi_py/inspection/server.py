@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 import sys
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Timer
 from typing import Any, Final
 
 from hudi_py.inspection.say import say
@@ -15,6 +16,9 @@ from hudi_py.inspection.site import Request, Response, Site
 CONNECTIONS_MAX: Final = 64
 """Requests that are worked on at once; further ones are answered with 503."""
 IDLE_SECONDS_MAX: Final = 10
+"""For one wait for a client."""
+TRANSFER_SECONDS_MAX: Final = 60
+"""For a whole request to come in, and for a whole answer to go out: a client must not hold its place byte by byte."""
 _BUSY: Final = (
     b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nbusy\n"
 )
@@ -80,11 +84,32 @@ class Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: Server
+    transfer_seconds_max: float = TRANSFER_SECONDS_MAX
     server_version = "hudi-py"
     sys_version = ""
     timeout = IDLE_SECONDS_MAX
     error_content_type = "text/plain"
     error_message_format = "%(code)d %(message)s\n"
+
+    def handle_one_request(self) -> None:
+        """Answer one request; the time for reading it ends when it is complete."""
+        self._reading = self._limit()
+        try:
+            super().handle_one_request()
+        finally:
+            self._reading.cancel()
+
+    def _limit(self) -> Timer:
+        """End the connection, from another thread, when the time is over."""
+
+        def end() -> None:
+            with suppress(OSError):
+                self.connection.shutdown(socket.SHUT_RDWR)
+
+        timer = Timer(self.transfer_seconds_max, end)
+        timer.daemon = True
+        timer.start()
+        return timer
 
     def do_GET(self) -> None:
         self._answer(with_body=True)
@@ -97,6 +122,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_body: bool) -> None:
         assert self.server.site is not None
+        # Working on an answer may take as long as it takes: a table may be large.
+        self._reading.cancel()
         # Names of headers may be written in any case.
         headers = {name.lower(): value for name, value in self.headers.items()}
         try:
@@ -104,13 +131,17 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception as error:  # noqa: BLE001 - one bad request must not end without an answer
             say(f"hudi-py: serve: unexpected {type(error).__name__}: {error}", file=sys.stderr)
             response = Response(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"unexpected error\n")
-        self.send_response(response.status)
-        for name, value in response.headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        # HEAD is answered with the same headers, length included, and nothing behind them.
-        if with_body:
-            self.wfile.write(response.body)
+        writing = self._limit()
+        try:
+            self.send_response(response.status)
+            for name, value in response.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            # HEAD is answered with the same headers, length included, and nothing behind them.
+            if with_body:
+                self.wfile.write(response.body)
+        finally:
+            writing.cancel()
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the name of the base class
         """Log nothing: addresses may have a token in them."""
