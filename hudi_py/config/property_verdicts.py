@@ -92,7 +92,7 @@ REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
         "columns of its rows may be in files that it was made from, which hudi_py does not read; use Apache Hudi",
     ),
     Refused(
-        "hoodie.table.partial.update.mode", (), _FILES, f"its updates contain only some of the columns; {_BY_HUDI}",
+        "hoodie.table.partial.update.mode", (), _W, f"its updates contain only some of the columns; {_BY_HUDI}",
     ),
     Refused("hoodie.record.merge.strategy.id", _MERGERS, _FILES, f"a Java class merges its rows; {_BY_HUDI}"),
     Refused("hoodie.compaction.record.merger.strategy", _MERGERS, _FILES, f"a Java class merges its rows; {_BY_HUDI}"),

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.rows.column_merge import fold_late_rows, held_by_blocks, held_by_values, winners_of_columns
 from hudi_py.rows.log_records import Kind, LogRecords, RecordShape
 from hudi_py.rows.log_rules import LogRules
 from hudi_py.rows.precedence import comparable
@@ -36,8 +37,8 @@ class MergedLogs:
         kinds: `Kind` of each key's merged record.
         ordering: Its ordering values, one array for each field.
         rows: n rows; all columns are null for deletes.
-        held: For updates of some columns: column name to the rows whose value comes from the log files. None if every
-            row has all columns.
+        held: For updates of some columns, and where newer rows do not give all values: column name to the rows whose
+            value comes from the log files. None if every row has all columns.
     """
 
     keys: Array
@@ -70,13 +71,19 @@ def merge_records(records: Sequence[LogRecords], shape: RecordShape, rules: LogR
     rank = _ranks(ordering, as_bytes=rules.deletes_reset) if rules.orders_logs else np.zeros(len(code), np.int64)
     row_of = _row_numbers(records)
     rows = pa.Table.from_batches([each.rows for each in records if each.rows is not None], shape.schema)
-    if any(each.columns is not None for each in records):
+    if rules.filling is not None or any(each.columns is not None for each in records):
         order = _in_order(code, kinds, rank, rules)
-        winners, places = _column_winners(records, order, code, kinds, row_of, count, shape.schema.names)
-        taken = [
-            _taken(rows.column(name), places[name]) if name in places else _taken(rows.column(name), row_of[winners])
-            for name in rows.column_names
-        ]
+        holds = (
+            held_by_blocks(records, shape.schema.names)
+            if rules.filling is None
+            else held_by_values(rows, row_of, rules.filling)
+        )
+        winners, places = winners_of_columns(order, code, kinds, row_of, count, holds)
+        if rules.filling is not None and rules.orders_logs:  # else they are merged in order of arrival
+            fold_late_rows(winners, places, order, code, kinds, rank, row_of, holds)
+        # A value that no row has is shown as the newest row says.
+        newest = row_of[winners]
+        taken = [_taken(rows.column(name), np.where(place >= 0, place, newest)) for name, place in places.items()]
         merged = pa.table(taken, schema=shape.schema)
         held: Mapping[str, Mask] | None = {name: place >= 0 for name, place in places.items()}
     else:
@@ -206,38 +213,3 @@ def _fold_resets(winners: Numbers, code: Numbers, kinds: npt.NDArray[np.uint8], 
         left[key] = at
     for key, at in left.items():
         winners[key] = at
-
-
-def _column_winners(
-    records: Sequence[LogRecords],
-    order: Numbers,
-    code: Numbers,
-    kinds: npt.NDArray[np.uint8],
-    row_of: Numbers,
-    count: int,
-    names: Sequence[str],
-) -> tuple[Numbers, dict[str, Numbers]]:
-    """
-    Merge updates that have only some of the columns.
-
-    Returns:
-        For each key the number of the record that wins; and by column, for each key the number of the row that the
-        value comes from: the row of highest precedence with this column since the last delete, `_NEVER` if none has it.
-    """
-    winners = np.zeros(count, np.int64)
-    winners[code[order]] = order
-    place = np.arange(len(order))
-    is_delete = kinds[order] != Kind.ROW
-    last_delete = np.full(count, _NEVER, np.int64)
-    # In order of precedence, not of arrival: a delete that loses to an earlier row takes no columns away from it.
-    last_delete[code[order][is_delete]] = place[is_delete]
-    kept = order[place > last_delete[code[order]]]
-    block_of = np.repeat(np.arange(len(records)), [len(each.keys) for each in records])
-    places = {}
-    for name in names:
-        holds = np.array([record.columns is None or name in record.columns for record in records])
-        holding = kept[holds[block_of[kept]]]
-        found = np.full(count, _NEVER, np.int64)
-        found[code[holding]] = row_of[holding]
-        places[name] = found
-    return winners, places

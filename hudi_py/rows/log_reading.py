@@ -147,6 +147,12 @@ def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs:
         PartsOfRows: A range of time begins between a row and an update of some of its columns.
     """
     records = list(records_of(blocks_of(storage, file_slice, logs), shape))
+    if logs.rules.filling is not None and any(each.columns is not None for each in records):
+        raise UnsupportedTable(
+            f"{storage.root}/{join_path(file_slice.partition_path, file_slice.file_id)} has updates of some columns in "
+            "a table with hoodie.table.partial.update.mode, which releases of Hudi merge differently; read the table "
+            "with Apache Hudi, or its base files alone (read-optimized)"
+        )
     # In both cases the row that an update belongs to is not read: there is no base file, or its rows are before the
     # range.
     if file_slice.base_file is None or logs.only is not None or logs.groups is not None:

@@ -25,6 +25,7 @@ from typing import Final
 import attrs
 
 from hudi_py.errors import UnsupportedTable
+from hudi_py.rows.filling import Filling, filling_of
 from hudi_py.versions.served import format_of
 
 _BY_HUDI: Final = "read the table with Apache Hudi, or its base files alone (read-optimized)"
@@ -49,6 +50,7 @@ class LogRules:
         delete_marker: A column and the text of the value that marks a row as deleted, in addition to the flag
             ``_hoodie_is_deleted``.
         avro_widens_floats: See `hudi_py.versions.format.TableFormat`.
+        filling: Which values of a newer row are taken from the older one; None if a row replaces the other whole.
     """
 
     ordering_fields: tuple[str, ...] = ()
@@ -57,6 +59,7 @@ class LogRules:
     deletes_reset: bool = False
     delete_marker: tuple[str, str] | None = None
     avro_widens_floats: bool = False
+    filling: Filling | None = None
 
 
 def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: bool = False) -> LogRules:
@@ -69,17 +72,12 @@ def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: b
         computes_keys: The caller computes record keys where rows do not hold them, see `virtual_keys_of`.
 
     Raises:
-        UnsupportedTable: Rows hold no keys, a Java class merges the rows, or columns are merged one by one.
+        UnsupportedTable: Rows hold no keys, a Java class merges the rows, or columns are merged in an unknown way.
     """
     if not computes_keys and properties.get("hoodie.populate.meta.fields", "true").strip().lower() == "false":
         raise UnsupportedTable(
             f"{source}: hoodie.populate.meta.fields=false: the rows hold no record keys to merge the log files by; "
             f"{_BY_HUDI}"
-        )
-    partial = properties.get("hoodie.table.partial.update.mode", "").strip()
-    if partial:
-        raise UnsupportedTable(
-            f"{source}: hoodie.table.partial.update.mode={partial}: columns are merged one by one; {_BY_HUDI}"
         )
     # The first name is that of Hudi 1.1, the second that of earlier releases.
     fields = properties.get("hoodie.table.ordering.fields") or properties.get("hoodie.table.precombine.field") or ""
@@ -103,6 +101,7 @@ def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: b
         orders_base=by_event,
         delete_marker=marker,
         avro_widens_floats=its.avro_widens_floats,
+        filling=filling_of(properties, source),
     )
 
 

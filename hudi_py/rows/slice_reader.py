@@ -161,14 +161,17 @@ class _Group(NamedTuple):
         is_left: Which rows stay as they are; None for all.
         updated: Numbers of the rows in which some columns are replaced.
         by: Numbers of the log keys that replace them.
+        is_newer: Which of these log records are newer than the row; the others only fill in what the row does not give.
     """
 
     is_left: Mask | None
     updated: Numbers
     by: Numbers
+    is_newer: Mask
 
 
-_UNTOUCHED: Final = _Group(None, np.zeros(0, np.int64), np.zeros(0, np.int64))
+_NONE: Final = np.zeros(0, np.int64)
+_UNTOUCHED: Final = _Group(None, _NONE, _NONE, np.zeros(0, np.bool_))
 
 
 class _Pending:
@@ -208,22 +211,22 @@ class _Pending:
         is_first &= ~self._is_met[met]
         rows, met = rows[is_first], met[is_first]
         if not len(rows):
-            return _Group(None, rows, met)
+            return _UNTOUCHED
         self._is_met[met] = True
         wins = self._wins(rows, met, ordering)
+        is_row = self.logs.kinds[met] == Kind.ROW
         # The stored row is newer, so the record of the logs is shown nowhere.
         self.is_shown[met[~wins]] = False
-        rows, met = rows[wins], met[wins]
-        updated = int((self.logs.kinds[met] == Kind.ROW).sum())
-        self._merges.updated += updated
-        self._merges.deleted += len(met) - updated
+        self._merges.updated += int((wins & is_row).sum())
+        self._merges.deleted += int((wins & ~is_row).sum())
+        by_columns = np.zeros(len(rows), np.bool_)
+        if self.logs.held is not None:
+            # An older record of the logs has values to give only where rows may leave them out.
+            by_columns = is_row if self._reading.rules.filling is not None else is_row & wins
+            self.is_shown[met[by_columns]] = False  # shown in place of the stored row, whose other columns it takes
         is_left = np.ones(len(places), np.bool_)
-        is_left[rows] = False
-        if self.logs.held is None:
-            return _Group(is_left, rows[:0], met[:0])
-        is_update = self.logs.kinds[met] == Kind.ROW
-        self.is_shown[met[is_update]] = False  # shown in place of the stored row, whose other columns it takes
-        return _Group(is_left, rows[is_update], met[is_update])
+        is_left[rows[wins | by_columns]] = False
+        return _Group(is_left, rows[by_columns], met[by_columns], wins[by_columns])
 
     def _wins(self, rows: Numbers, met: Numbers, ordering: Callable[[Numbers], list[Any]]) -> Mask:
         rules, kinds = self._reading.rules, self.logs.kinds[met]
@@ -235,17 +238,21 @@ class _Pending:
             wins |= kinds == Kind.DELETE
         return wins
 
-    def updated(self, batch: pa.RecordBatch, by: Numbers) -> pa.RecordBatch:
-        """Rows of the base file, with the columns that the logs replace."""
+    def updated(self, batch: pa.RecordBatch, by: Numbers, is_newer: Mask) -> pa.RecordBatch:
+        """Rows of the base file, with the columns that the logs replace or fill in."""
         assert self.logs.held is not None
+        filling = self._reading.rules.filling
         picked = _numbers(by)
         columns = []
         for field in batch.schema:
-            newer: Any = self.logs.rows.column(field.name).take(picked)
-            is_newer = self.logs.held[field.name][by]
-            both = pa.concat_arrays([batch.column(field.name), _whole(newer)])
+            logged: Any = self.logs.rows.column(field.name).take(picked)
+            stored: Any = batch.column(field.name)
+            is_logged = self.logs.held[field.name][by]
+            if filling is not None and not is_newer.all():
+                is_logged = np.where(is_newer, is_logged, ~filling.given(stored))
+            both = pa.concat_arrays([stored, _whole(logged)])
             number = np.arange(len(by))
-            columns.append(both.take(_numbers(np.where(is_newer, number + len(by), number))))
+            columns.append(both.take(_numbers(np.where(is_logged, number + len(by), number))))
         return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
     def rest(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -346,4 +353,5 @@ def _kept(batch: pa.RecordBatch, start: int, group: _Group, pending: _Pending) -
     yield batch if is_left.all() else batch.filter(pa.array(is_left))
     here = np.flatnonzero((group.updated >= start) & (group.updated < end))
     if len(here):
-        yield pending.updated(batch.take(_numbers(group.updated[here] - start)), group.by[here])
+        rows = batch.take(_numbers(group.updated[here] - start))
+        yield pending.updated(rows, group.by[here], group.is_newer[here])

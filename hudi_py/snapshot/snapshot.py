@@ -25,6 +25,7 @@ from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action
 from hudi_py.model.shown import Shown
+from hudi_py.rows.filling import refuse_defaults
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.snapshot.beside_clean import lost_meanwhile
 from hudi_py.snapshot.schema import (
@@ -205,6 +206,7 @@ class Snapshot(Shown):
 
         root = self.storage.root
         rules = log_rules_of(self.config.properties, root, computes_keys=True)
+        refuse_defaults(rules.filling, self._committed_schema(), root)
         keys = virtual_keys_of(self.config.properties, root)
         reading = log_reading(rules, self._log_context().is_completed, self._logs_until, schema, root, keys)
         return attrs.evolve(reading, written=WrittenRanges(self._contents, self.timeline, self.requested_time))

@@ -34,6 +34,7 @@ from hudi_py.model.files import join_path, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time
 from hudi_py.rows.base_file import BaseFileOptions
+from hudi_py.rows.filling import refuse_defaults
 from hudi_py.rows.log_reading import log_reading
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.runtime.clock import MONOTONIC
@@ -292,7 +293,9 @@ class CompactionService:
         if text is None:
             raise RefusedError(f"{storage.root}: no commit and no file says which columns the rows have")
         schema = parse_record_schema(text)
-        reading = log_reading(log_rules_of(self.table.properties, storage.root), counts, None, schema, storage.root)
+        rules = log_rules_of(self.table.properties, storage.root)
+        refuse_defaults(rules.filling, text, storage.root)
+        reading = log_reading(rules, counts, None, schema, storage.root)
         return RewriteJob(
             storage=storage,
             instant_time=instant.requested_time,

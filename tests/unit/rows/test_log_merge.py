@@ -1,11 +1,13 @@
 """Merging of log records: against a plain model of each release, one record after the other."""
 
+import attrs
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hudi_py.rows.filling import Filling
 from hudi_py.rows.log_merge import merge_records
 from hudi_py.rows.log_records import Kind, LogRecords, RecordShape
 from hudi_py.rows.log_rules import LogRules
@@ -71,6 +73,46 @@ def test_what_is_left_of_each_key_is_what_the_model_leaves(rules, wins, story):
         for key, kind, row in zip(merged.keys.to_pylist(), merged.kinds, merged.rows.to_pylist(), strict=True)
     }
     assert found == {key: (kind, number if kind <= Kind.FLAGGED else None) for key, (number, kind, _) in left.items()}
+
+
+def fill(known, new):
+    """1.1.1 ``PartialUpdateHandler``: what the newer row lacks is taken from the older one."""
+    return {name: known[name] if value in LACKING else value for name, value in new.items()}
+
+
+LACKING = (None, "?")
+FILLED = pa.schema([("_hoodie_record_key", pa.string()), ("ts", pa.int64()), ("v", pa.string()), ("w", pa.string())])
+FILL_STORIES = st.lists(st.tuples(KINDS, st.integers(0, 3), st.booleans(), st.booleans()), min_size=1, max_size=7)
+
+
+@pytest.mark.parametrize("lacking", LACKING)
+@pytest.mark.parametrize(
+    ("rules", "wins"), [(EVENT, event_wins), (COMMIT, lambda _, __: True)], ids=["event", "commit"]
+)
+@examples(150)
+@given(FILL_STORIES)
+def test_values_that_rows_do_not_give_are_those_of_the_model(rules, wins, lacking, story):
+    """Late rows fill in, too, and nothing from before a deletion comes back."""
+    rules = attrs.evolve(rules, filling=Filling(lacking))
+    left, records = None, []
+    for number, (kind, ts, has_v, has_w) in enumerate(story):
+        values = {"v": f"v{number}" if has_v else lacking, "w": f"w{number}" if has_w else lacking}
+        each = record(number, "k", kind, ts)
+        if each.rows is not None:
+            row = {"_hoodie_record_key": "k", "ts": ts, **values}
+            each = attrs.evolve(each, rows=pa.RecordBatch.from_pylist([row], schema=FILLED))
+        records.append(each)
+        are_rows = left is not None and left[0] is Kind.ROW and kind is Kind.ROW
+        if left is None or wins(left[:2], (kind, ts)):
+            left = (kind, ts, fill(left[2], values) if are_rows else values)
+        elif are_rows:
+            left = (*left[:2], fill(values, left[2]))
+    merged = merge_records(records, RecordShape(schema=FILLED, ordering=(FILLED.field("ts"),)), rules)
+    assert merged.kinds.tolist() == [left[0]]
+    if left[0] is Kind.ROW:
+        (row,) = merged.rows.to_pylist()
+        assert (row["v"], row["w"]) == (left[2]["v"], left[2]["w"])
+        assert [merged.held[name][0] for name in "vw"] == [left[2][name] != lacking for name in "vw"]
 
 
 ORDERINGS = [
