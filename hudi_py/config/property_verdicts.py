@@ -21,7 +21,6 @@ from hudi_py.errors import UnsupportedTable
 _FALSE: Final = ("false",)
 _W: Final = Use.WRITE
 _FILES: Final = Use.WRITE | Use.REWRITE
-_ROWS: Final = Use.WRITE | Use.READ
 _BY_HUDI: Final = "write the table with Apache Hudi"
 _MARKED: Final = f"rows that are marked as deleted would be stored instead of deleted; {_BY_HUDI}"
 _BUCKETS: Final = (
@@ -88,8 +87,8 @@ REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
         f"hudi_py would write a date as one folder of the partition path instead of three; {_BY_HUDI}",
     ),
     Refused(
-        "hoodie.bootstrap.base.path", (), _ROWS | Use.REWRITE,
-        "columns of its rows may be in files that it was made from, which hudi_py does not read; use Apache Hudi",
+        "hoodie.bootstrap.base.path", (), _FILES,
+        f"columns of its rows may be in files that it was made from, and rewriting them is not served; {_BY_HUDI}",
     ),
     Refused(
         "hoodie.table.partial.update.mode", (), _W, f"its updates contain only some of the columns; {_BY_HUDI}",

@@ -7,6 +7,7 @@ Source: Hudi 0.15.0, 1.0.2, 1.1.1, ``FSUtils``, ``HoodieBaseFile``, ``HoodieLogF
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 import attrs
@@ -33,9 +34,33 @@ _match_base_file: Final = re.compile(BASE_FILE_PATTERN.format(none="")).fullmatc
 _LOG_FILE: Final = re.compile(rf"\.(.+?)_([0-9]{{{_TIME_DIGITS_MIN},}})\.(log|archive)\.(\d+)(?:_([^.]+?))?(\.cdc)?")
 
 
+METADATA_BOOTSTRAP_TIME: Final = "00000000000001"
+"""Requested time of the commit whose files have the meta columns only (``HoodieTimeline``)."""
+
+
+@attrs.frozen(slots=True)
+class SourceFile:
+    """
+    A file outside of the table that has the columns of a base file, row by row (bootstrapped tables).
+
+    Args:
+        uri: Its location.
+        size_bytes: Its size when the table was made; None if unknown.
+        values: Partition columns and their values as text, None for null; for columns that the file lacks.
+    """
+
+    uri: str
+    size_bytes: int | None = None
+    values: Mapping[str, str | None] = attrs.field(factory=dict, hash=False)
+
+
 @attrs.frozen(slots=True)
 class BaseFile:
-    """A columnar file with the rows of a slice, without its log files (``<file id>_<token>_<instant>.parquet``)."""
+    """
+    A columnar file with the rows of a slice, without its log files (``<file id>_<token>_<instant>.parquet``).
+
+    ``source`` has all columns but the meta columns, where the table was bootstrapped and the file has none of them.
+    """
 
     name: str
     file_id: str
@@ -43,6 +68,12 @@ class BaseFile:
     instant_time: str
     extension: str = "parquet"
     size_bytes: int | None = attrs.field(default=None, eq=False)
+    source: SourceFile | None = attrs.field(default=None, eq=False, repr=False)
+
+    @property
+    def lacks_columns(self) -> bool:
+        """Whether the file has the meta columns only, because the table was bootstrapped."""
+        return self.instant_time == METADATA_BOOTSTRAP_TIME
 
 
 @attrs.frozen(slots=True)
@@ -86,6 +117,11 @@ class FileSlice:
     base_instant_time: str
     base_file: BaseFile | None = None
     log_files: tuple[LogFile, ...] = ()
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the columns of its base file are in a file outside of the table."""
+        return self.base_file is not None and self.base_file.source is not None
 
     @property
     def file_names(self) -> tuple[str, ...]:

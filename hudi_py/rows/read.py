@@ -12,14 +12,14 @@ from datetime import date, datetime, timedelta, timezone
 from datetime import time as time_of_day
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import attrs
 
-from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable, WriteError
+from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, UnsupportedTable, WriteError
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.fsview.expected import damaged_file, is_size_right
-from hudi_py.model.files import BaseFile, join_path
+from hudi_py.model.files import BaseFile, SourceFile, join_path
 from hudi_py.runtime.log import log
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def file_schema(storage: Storage, partition_path: str, file: BaseFile) -> pa.Sch
         CorruptMetadata: It is not a Parquet file.
     """
     with open_parquet(storage, join_path(partition_path, file.name), file) as opened:
-        return opened.schema_arrow.remove_metadata()
+        schema: pa.Schema = opened.schema_arrow.remove_metadata()
+        return schema
 
 
 def chosen_columns(schema: pa.Schema, columns: Sequence[str] | None, *, with_meta: bool = False) -> pa.Schema:
@@ -218,8 +219,18 @@ def _candidates(file: pq.ParquetFile, filters: Sequence[RowFilter]) -> list[int]
 
 def bounds_of_groups(file: pq.ParquetFile) -> Callable[[int, Path, pa.DataType], Sequence[Bounds]]:
     """Bounds from a file's footer: a function of the number of a row group, a column, and its type today."""
+    from hudi_py.rows.joined_file import JoinedFooter
+
+    if isinstance(file.metadata, JoinedFooter):  # statistics of the two files are not known together
+        return _unknown
     places = {file.schema.column(at).path: at for at in range(len(file.schema))}
     return partial(_bounds, file, places, file.schema_arrow)
+
+
+def _unknown(_group: int, _path: Path, _arrow: pa.DataType) -> Sequence[Bounds]:
+    from hudi_py.rows.predicate import UNKNOWN
+
+    return [UNKNOWN]
 
 
 def _bounds(
@@ -254,20 +265,24 @@ def _stored_type(path: Path, stored: pa.Schema) -> pa.DataType | None:
 
 @contextmanager
 def open_parquet(
-    storage: Storage, path: str, base: BaseFile, *, few_distinct: Sequence[str] = ()
-) -> Iterator[pq.ParquetFile]:
+    storage: Storage, path: str, base: BaseFile, *, few_distinct: Sequence[str] = (), alone: bool = False
+) -> Iterator[Any]:
     """
-    Open a base file.
+    Open a base file, as `pyarrow.parquet.ParquetFile` or, of a bootstrapped table, as `JoinedFile`.
 
     Args:
         few_distinct: Columns with few distinct values, to be read as dictionaries.
+        alone: Open the table's own file even if the columns are in another one.
 
     Raises:
+        UnsupportedTable: The columns are in a file outside of the table, and *base* does not name it.
         CorruptMetadata: Its size differs from the known one, or it is not a Parquet file.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    if base.lacks_columns and base.source is None and not alone:  # all columns would be null
+        raise UnsupportedTable(
+            f"{storage.root}/{path}: the table was bootstrapped, and the columns of this file are in another one; this "
+            "is served for snapshots and ranges of rows only, read the table with Apache Hudi"
+        )
     with storage.open_read(path) as stream:
         size = stream.seek(0, os.SEEK_END)  # the stream knows it; no request
         is_cut_off = not size and base.size_bytes != 0  # a file that was written empty lost nothing: refused below
@@ -275,12 +290,50 @@ def open_parquet(
             raise CorruptMetadata(
                 damaged_file(f"{storage.root}/{path}", size, base.size_bytes or 0, f"write {base.instant_time}")
             )
-        try:
-            file = pq.ParquetFile(stream, read_dictionary=list(few_distinct))
-        except (pa.ArrowException, OSError) as error:  # pyarrow raises OSError for some kinds of damage
-            raise CorruptMetadata(f"{storage.root}/{path} is not a readable Parquet file: {one_line(error)}") from error
-        with file:
-            yield file
+        with _parquet_file(stream, f"{storage.root}/{path}", few_distinct) as file:
+            if base.source is None or alone:
+                yield file
+                return
+            from hudi_py.rows.joined_file import JoinedFile
+
+            own, uri = f"{storage.root}/{path}", base.source.uri
+            with _source_stream(storage, base.source, own) as other, _parquet_file(other, uri, ()) as source:
+                yield JoinedFile(file, source, base.source.values, f"{own} and {uri}")
+
+
+@contextmanager
+def _parquet_file(stream: BinaryIO, where: str, few_distinct: Sequence[str]) -> Iterator[pq.ParquetFile]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(stream, read_dictionary=list(few_distinct))
+    except (pa.ArrowException, OSError) as error:  # pyarrow raises OSError for some kinds of damage
+        raise CorruptMetadata(f"{where} is not a readable Parquet file: {one_line(error)}") from error
+    with file:
+        yield file
+
+
+@contextmanager
+def _source_stream(storage: Storage, source: SourceFile, own: str) -> Iterator[BinaryIO]:
+    """The file outside of the table, which must be as it was when the table was made from it."""
+    from hudi_py.storage.factory import open_beside
+
+    folder, _, name = source.uri.rpartition("/")
+    try:
+        opened = open_beside(storage, folder).open_read(name)
+    except NotFound as error:
+        raise CorruptMetadata(
+            f"{source.uri} is missing: the table was bootstrapped from it, and it has the columns of {own}; restore it"
+        ) from error
+    with opened as stream:
+        size = stream.seek(0, os.SEEK_END)
+        if source.size_bytes is not None and size != source.size_bytes:
+            raise CorruptMetadata(
+                f"{source.uri} has {size} bytes and had {source.size_bytes} when the table was bootstrapped: it may "
+                f"not have the columns of {own} any more; restore it"
+            )
+        yield stream
 
 
 def one_line(error: Exception) -> str:

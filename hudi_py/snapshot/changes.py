@@ -17,6 +17,7 @@ from hudi_py.config.settings import Settings
 from hudi_py.fsview.build import GroupKey, ViewContext
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice
+from hudi_py.snapshot.bootstrap import with_sources
 from hudi_py.snapshot.range_contents import RangeContents
 from hudi_py.snapshot.select import has_logs
 from hudi_py.snapshot.snapshot import Snapshot
@@ -69,9 +70,11 @@ class Changes(Snapshot):
         found = attrs.evolve(found, ends_at_rollbacks=False)
         if self._commits is None:
             return found
+        behind = with_sources(self.storage, self.config, self._whole_slices.values())
+        whole = dict(zip(self._whole_slices, behind, strict=True))
         if self.config.format.ranges_come_first:
-            return attrs.evolve(found, only=self._commits, whole=self._whole_slices)
-        return attrs.evolve(found, groups=self._commits, whole=self._whole_slices)
+            return attrs.evolve(found, only=self._commits, whole=whole)
+        return attrs.evolve(found, groups=self._commits, whole=whole)
 
     def row_commits(self) -> ColumnFilter | None:
         """Selects the rows that a commit of the range changed last."""

@@ -149,7 +149,7 @@ def check_default_partition(
 
 def check_rows_are_whole(properties: Mapping[str, str], source: str) -> None:
     """
-    Refuse bootstrapped tables: columns of their rows may be stored outside of the table.
+    Refuse bootstrapped tables, for callers that hand out base files as the rows: columns may be outside of the table.
 
     Args:
         properties: The table's properties (``hoodie.properties``).
@@ -161,7 +161,7 @@ def check_rows_are_whole(properties: Mapping[str, str], source: str) -> None:
     if properties.get("hoodie.bootstrap.base.path", "").strip():
         raise UnsupportedTable(
             f"{source}: the table was bootstrapped from {properties['hoodie.bootstrap.base.path']}, where the columns "
-            "of its rows may still be; hudi_py does not join them, read the table with Apache Hudi"
+            "of its rows may still be; read the rows with Table.rows (hudi-py read), which joins both files"
         )
 
 

@@ -28,6 +28,7 @@ from hudi_py.model.shown import Shown
 from hudi_py.rows.filling import refuse_defaults
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.snapshot.beside_clean import lost_meanwhile
+from hudi_py.snapshot.bootstrap import with_sources
 from hudi_py.snapshot.schema import (
     committed_schema_text,
     moved_columns,
@@ -104,6 +105,7 @@ class Snapshot(Shown):
                 latest, or it has another size.
         """
         check_files_have_all_columns(self.config.properties, self.storage.root)
+        check_rows_are_whole(self.config.properties, self.storage.root)
         return base_files(self.slices_with_rows(), self.storage.root)
 
     def slices_with_rows(self) -> tuple[FileSlice, ...]:
@@ -113,13 +115,12 @@ class Snapshot(Shown):
         Raises:
             RefusedError, UnsupportedTable, CorruptMetadata: As `base_files`, but log files are allowed.
         """
-        check_rows_are_whole(self.config.properties, self.storage.root)
         moved = moved_columns(self._contents, self.timeline, self.requested_time)
         check_columns_keep_names(moved, self.storage.root)
         # Sorted, so that rows come in the same order whether files were listed in folders or in the metadata table.
         found = sorted(self._slices(), key=lambda each: (each.partition_path, each.file_id))
         check_base_files(found, self.storage.root)
-        return tuple(found)
+        return tuple(with_sources(self.storage, self.config, found))
 
     def sized_slices(self, *, read_optimized: bool = False) -> tuple[FileSlice, ...]:
         """

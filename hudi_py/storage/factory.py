@@ -63,6 +63,18 @@ def open_storage(
     return _remote(location, scheme, options, read_bytes_max)
 
 
+def open_beside(storage: Storage, location: str) -> Storage:
+    """
+    Return the storage of a folder outside of a table that belongs to it; with the table's options, if both are remote.
+
+    Raises:
+        ConfigError: As `open_storage`.
+    """
+    while (within := getattr(storage, "inner", None) or getattr(storage, "outer", None)) is not None:
+        storage = within
+    return open_storage(location, getattr(storage, "options", None))
+
+
 def _local_path(location: str, slashes: str, rest: str) -> str:
     if slashes in ("/", "///"):
         return _plain_or_quoted("/" + rest)

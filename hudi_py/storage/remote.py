@@ -98,6 +98,11 @@ class RemoteStorage:
     def root(self) -> str:
         return self._url
 
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The options that it was opened with."""
+        return self._options
+
     # ------------------------------------------------------------------ reading
 
     def list(self, folder: str, *, details: bool = False) -> Listing:

@@ -49,7 +49,7 @@ def _footer(storage: Storage, path: str, base: BaseFile) -> Footer | str | None:
     from hudi_py.rows.read import open_parquet
 
     try:
-        with open_parquet(storage, path, base) as file:
+        with open_parquet(storage, path, base, alone=True) as file:
             footer = file.metadata
             names, times = bounds(footer, _FILE_NAME), bounds(footer, _COMMIT_TIME)
             return Footer(footer.num_rows, names, times)
