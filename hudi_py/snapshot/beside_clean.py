@@ -11,14 +11,14 @@ error that ends the read then names the clean.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hudi_py.errors import NotFound, RefusedError
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.gone import gone_at
 from hudi_py.model.files import FileSlice, join_path
 from hudi_py.model.holes import holes_of
-from hudi_py.model.instant import Action
+from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CleanerPlan
 from hudi_py.snapshot.select import bases_of, readable_slices
 from hudi_py.timeline.contents import Contents
@@ -66,19 +66,39 @@ def lost_meanwhile(contents: Contents, file_slice: FileSlice, error: NotFound) -
         file_slice: The slice that was read.
         error: The error that names the missing file.
     """
-    names = frozenset(file_slice.file_names)
-    # The newest clean first, because it is the most likely one.
+    clean = clean_that_took(contents, file_slice.partition_path, file_slice.file_names)
+    if clean is None:
+        return error
+    return NotFound(
+        f"{error}: {clean} deleted it while rows were read; open the table and read again, under a lease that keeps "
+        "its files (table.lease(ttl=...), hudi-py lease run), or have cleans keep more than the longest read takes "
+        "(hours_retained)"
+    )
+
+
+def clean_that_took(contents: Contents, partition_path: str, names: Iterable[str]) -> Instant | None:
+    """
+    The newest clean on the active timeline that planned to delete one of the files; None if none did.
+
+    Args:
+        contents: Reads the table's instants; the timeline is loaded again.
+        partition_path: Path of the partition.
+        names: Names of files.
+    """
+    wanted = frozenset(names)
     for clean in reversed(contents.store.load().instants):
         if clean.action is not Action.CLEAN:
             continue
-        planned = contents.clean_plan(clean).files_to_delete.get(file_slice.partition_path, ())
-        if any(file.name in names for file in planned):
-            return NotFound(
-                f"{error}: {clean} deleted it while rows were read; open the table and read again, under a lease "
-                "that keeps its files (table.lease(ttl=...), hudi-py lease run), or have cleans keep more than the "
-                "longest read takes (hours_retained)"
-            )
-    return error
+        planned = contents.clean_plan(clean).files_to_delete.get(partition_path, ())
+        if any(file.name in wanted for file in planned):
+            return clean
+    return None
+
+
+def which_clean(contents: Contents, path: str) -> str:
+    """For a message: the clean that deleted a file, as `clean_that_took`; ``a clean`` if that is archived."""
+    folder, _, name = path.rpartition("/")
+    return str(clean_that_took(contents, folder, [name]) or "a clean")
 
 
 def _taken(

@@ -30,6 +30,7 @@ from hudi_py.rows.path_columns import PathColumns, path_columns_of
 from hudi_py.rows.predicate import OneOf
 from hudi_py.rows.read import chosen_columns, read_batches
 from hudi_py.snapshot.batches import Batches, Pieces
+from hudi_py.snapshot.beside_clean import which_clean
 from hudi_py.snapshot.change_plan import Source, Step, is_change, plan_commit
 from hudi_py.snapshot.merged_changes import Merges
 from hudi_py.snapshot.range_contents import RangeContents
@@ -323,9 +324,10 @@ def _plan(
         steps += here
     if last_damaged is not None:
         instant, step = last_damaged
+        path = join_path(step.partition_path, step.missing[0])
         raise RefusedError(
-            f"the changes {window} cannot be read: a clean deleted {join_path(step.partition_path, step.missing[0])}, "
-            f"which {instant} needs; the earliest begin that is possible is {contained.times[instant.requested_time]}"
+            f"the changes {window} cannot be read: {which_clean(contents, path)} deleted {path}, which "
+            f"{instant} needs; the earliest begin that is possible is {contained.times[instant.requested_time]}"
         )
     return tuple(steps)
 

@@ -25,7 +25,7 @@ from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice, join_path, parse_log_file
 from hudi_py.rows.predicate import OneOf
 from hudi_py.snapshot.batches import Batches, Pieces
-from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
+from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took, which_clean
 from hudi_py.snapshot.changes import Changes, open_changes
 from hudi_py.snapshot.range_contents import RangeContents
 from hudi_py.snapshot.select import size_of
@@ -221,8 +221,8 @@ def _before(contents: Contents, timeline: Timeline, listing: Listing, window: Wi
     gone = _first_gone(contents, timeline, contained, window.after, found, touched)
     if gone is not None:
         raise RefusedError(
-            f"the rows deleted {window} cannot be read: a clean deleted {gone}, which held rows before that range; "
-            f"{contained.earliest_begin()}"
+            f"the rows deleted {window} cannot be read: {which_clean(contents, gone)} deleted {gone}, which held rows "
+            f"before that range; {contained.earliest_begin()}"
         )
     return attrs.evolve(after, window=until, slices=tuple(found), view_context=contained.context)
 

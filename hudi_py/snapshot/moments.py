@@ -21,7 +21,7 @@ from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.planned import views
 from hudi_py.model.files import FileSlice, parse_log_file
 from hudi_py.snapshot.archived import refuse_what_is_missing
-from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
+from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took, which_clean
 from hudi_py.snapshot.select import bases_of, readable_slices, slices_of_names
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.storage.base import Entry
@@ -144,7 +144,7 @@ class EarlierSnapshot(Snapshot):
             gone = first_log_gone(self._contents, self.timeline, self.view_context, self.requested_time, found)
         if gone is not None:
             raise RefusedError(
-                f"the table cannot be read as of {self.requested_time}: a clean deleted {gone}, which held rows at "
-                "that time; read a later instant, or the latest snapshot"
+                f"the table cannot be read as of {self.requested_time}: {which_clean(self._contents, gone)} deleted "
+                f"{gone}, which held rows at that time; read a later instant, or the latest snapshot"
             )
         return found

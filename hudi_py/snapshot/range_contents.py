@@ -16,7 +16,7 @@ from hudi_py.fsview.gone import first_gone, first_log_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice, LogFile, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
-from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took
+from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took, which_clean
 from hudi_py.snapshot.range_facts import RangeFacts
 from hudi_py.snapshot.select import bases_of, context_as_of, readable_slices
 from hudi_py.snapshot.window import (
@@ -211,8 +211,8 @@ class RangeContents:
             )
         if gone is not None:
             raise RefusedError(
-                f"the changes {self._window} cannot be read: a clean deleted {gone}, which held rows at the end of "
-                f"that range; {self._way_out()}"
+                f"the changes {self._window} cannot be read: {which_clean(self._contents, gone)} deleted {gone}, which "
+                f"held rows at the end of that range; {self._way_out()}"
             )
 
     def earliest_begin(self) -> str:

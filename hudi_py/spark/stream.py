@@ -100,11 +100,25 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         if until == after:
             return []
         question = attrs.evolve(fitted(self._asked.question, self._schema), start=after or "0", end=until)
-        batches = question.batches(self._looked_at())
+        table = self._looked_at()
+        try:
+            batches = question.batches(table)
+        except RefusedError as error:
+            raise RefusedError(f"{error}. {self._way_on(after)}") from error
         check_types(batches, self._schema)
         found = batches.in_pieces()
         # Compressed, because the driver sends it with each task, and names of files resemble each other.
         return [InputPartition(zlib.compress(pickle.dumps((found.read, task)), 1)) for task in in_tasks(found, _TASKS)]
+
+    def _way_on(self, after: str) -> str:
+        """How a query goes on whose next range cannot be read; what it asks of the range decides from where."""
+        if self._asked.question.change_log or self._asked.question.with_deletes:
+            return "A query with a new checkpoint can begin there (option start), and lacks what was before"
+        # A range without an end needs the newest files only, which no clean deletes.
+        return (
+            "No row is lost if a query with a new checkpoint begins where this one ended (option "
+            f"start={after or 'earliest'}): its first range ends at the latest commit"
+        )
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """The rows of one task, on an executor."""

@@ -86,7 +86,7 @@ def test_what_would_lose_columns_is_refused_and_a_clean_leaves_the_source_alone(
     ):
         with pytest.raises(UnsupportedTable, match="bootstrap"):
             attempt()
-    cleans = table.clean(commits_retained=1)
+    cleans = table.clean(file_versions_retained=1)
     assert any(each.deleted_files for each in cleans)
     assert digests() == before
     assert sorted(map(str, plain(hudi_py.open_table(path).rows(with_meta=True)))) == rows

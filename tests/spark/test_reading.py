@@ -9,7 +9,10 @@ import pyspark
 import pytest
 
 import hudi_py
+from hudi_py.errors import HudiError
+from hudi_py.rows.read import plain_rows
 from support import fixtures
+from support.bootstrapped import unpack_bootstrapped
 
 pytestmark = pytest.mark.spark
 
@@ -34,6 +37,10 @@ def elsewhere(spark):
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     yield spark
     spark.conf.unset("spark.sql.session.timeZone")
+
+
+def combined_reads(name):
+    return json.loads((fixtures.FOLDER / "combined" / f"{name}.expected.json").read_text(encoding="utf-8"))["reads"]
 
 
 def plain(value):
@@ -81,6 +88,45 @@ def test_files_of_older_types_show_the_same_values(spark, tmp_path):
     """Where Spark reads them itself, too: 0.1 of a float stays 0.1, numbers become Java's texts."""
     path, _ = fixtures.unpack_combined("widen_cow-1.1.1", tmp_path)
     assert texts(hudi_py.read(spark, path)._collect_as_arrow()) == texts(without_spark(hudi_py.open_table(path)))
+
+
+def test_bootstrapped_files_are_joined(spark, tmp_path):
+    """Spark's own reader would show null in all columns that are outside of the table."""
+    for name in ("cow-1.1.1", "mor-1.1.1"):
+        path = unpack_bootstrapped(name, tmp_path / name)
+        for asked in ({}, {"columns": ["p", "v"]}, {"as_of": "00000000000001"}, {"start": "0", "where": "x > 3"}):
+            frame = hudi_py.read(spark, str(path), **asked)
+            assert texts(frame._collect_as_arrow()) == texts(without_spark(hudi_py.open_table(path), **asked)), asked
+
+
+CASES = [(name, fixtures.unpack_rows, fixtures.expected_rows) for name in fixtures.row_fixture_names()]
+CASES += [(name, lambda *of: fixtures.unpack_combined(*of)[0], combined_reads) for name in fixtures.combined_names()]
+
+
+@pytest.mark.slow  # 700 reads
+@pytest.mark.parametrize(("name", "unpack", "answers"), CASES, ids=[name for name, _, _ in CASES])
+def test_every_answer_of_hudi_is_that_of_spark(spark, tmp_path, name, unpack, answers):
+    """Snapshots, base files alone, earlier times and ranges of all that real Hudi wrote, as it read them itself."""
+    path, reads = str(unpack(name, tmp_path)), answers(name)
+    kept = () if name.startswith("virtual") else fixtures.HASHED_META
+    questions = [({}, reads.get("snapshot")), ({"read_optimized": True}, reads.get("read_optimized"))]
+    questions += [({"as_of": time}, answer) for time, answer in reads.get("as_of", {}).items()]
+    for each in reads.get("incremental", ()):
+        begin = each["begin"]
+        if name.endswith("-1.0.2") and begin.strip("0"):  # the release takes the commit of this time in
+            begin = str(int(begin) - 1)
+        questions.append(({"start": begin} | ({} if each["end"] is None else {"end": each["end"]}), each))
+    for asked, answer in questions:
+        if answer is None or ("error" in answer and "start" in asked):
+            continue
+        if "error" in answer:
+            with pytest.raises(HudiError):
+                hudi_py.read(spark, path, **asked)
+            continue
+        rows = [row for batch in hudi_py.read(spark, path, **asked)._collect_as_arrow() for row in plain_rows(batch)]
+        with_meta = "hash_with_meta" in answer or unpack is not fixtures.unpack_rows
+        found = fixtures.row_hash(rows, kept if with_meta else ())
+        assert (found, len(rows)) == (answer.get("hash_with_meta", answer["hash"]), answer["rows"]), asked
 
 
 @pytest.mark.slow  # 250 reads

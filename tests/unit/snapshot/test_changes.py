@@ -96,7 +96,7 @@ def test_a_range_whose_files_a_clean_deleted_names_the_ends_that_are_possible(ta
     writes.open_table(table.storage).clean(commits_retained=1)
     cleaned = writes.open_table(table.storage)
     with pytest.raises(
-        RefusedError, match=r"a clean deleted eu/.*end it at \d+ or later, or leave its end open"
+        RefusedError, match=r"clean .*deleted eu/.*end it at \d+ or later, or leave its end open"
     ) as refused:
         cleaned.changes(None, first)
     way_out = str(refused.value).partition("end it at ")[2].split()[0]
@@ -138,7 +138,7 @@ def test_what_archived_commits_replaced_is_never_passed_over(version):
     after = writes.open_table(storage)
     assert times[2] not in ends(after)
     for begin in times[:2]:
-        with pytest.raises(RefusedError, match="a clean deleted eu/"):
+        with pytest.raises(RefusedError, match=r"clean.* deleted eu/"):
             after.changes(begin, with_deletes=True)
     assert [each["id"] for each in rows(after.changes(times[2], with_deletes=True))] == ["k3", "k4", "k5"]
 
@@ -235,7 +235,7 @@ def test_deletes_need_the_files_from_before_the_range(table):
     writes.open_table(table.storage).clean(commits_retained=1)
     cleaned = writes.open_table(table.storage)
     assert rows(cleaned.changes(first)) == [row("a", 2), row("d", 3, "us")]
-    with pytest.raises(RefusedError, match=r"the rows deleted after .* a clean deleted eu/.*; begin it at") as refused:
+    with pytest.raises(RefusedError, match=r"the rows deleted after .* clean .*deleted eu/.*; begin it at") as refused:
         cleaned.changes(first, with_deletes=True)
     earliest = str(refused.value).rpartition(" ")[2]
     assert rows(cleaned.changes(earliest, last, with_deletes=True)) is not None

@@ -106,6 +106,43 @@ def test_a_stream_stops_where_the_table_went_back(storage):
         reader.partitions(offset, reader.latestOffset())
 
 
+def test_a_stream_over_what_a_clean_deleted_is_an_error_that_says_how_to_go_on(storage):
+    """A batch that is repeated, and one that is read while a clean runs; never fewer rows."""
+    upsert(storage, [{"id": "a", "region": "eu", "ts": 1}])
+    made, schema = source(storage.root)
+    reader = made.streamReader(schema)
+    start = reader.latestOffset()
+    upsert(storage, [{"id": each, "region": "eu", "ts": 2} for each in "ab"])
+    end = reader.latestOffset()
+    planned = reader.partitions(start, end)
+    upsert(storage, [{"id": "b", "region": "eu", "ts": 3}])
+    latest = reader.latestOffset()
+    assert open_table(storage).clean(file_versions_retained=1)
+    with pytest.raises(RefusedError, match=rf"clean.* deleted .*new checkpoint.*start={start['time']}"):
+        reader.partitions(start, end)
+    with pytest.raises(HudiError, match=r"clean.* deleted"):
+        rows_of(reader, planned)
+    anew, schema = source(storage.root, start=start["time"])
+    reader = anew.streamReader(schema)
+    found = rows_of(reader, reader.partitions(reader.initialOffset(), latest))
+    assert [("a", 2), ("b", 3)] == sorted((row["id"], row["ts"]) for row in found)
+
+
+@pytest.mark.parametrize("ask", ["with_deletes", "change_log"])
+def test_a_stream_that_needs_what_was_before_names_the_earliest_begin(ask, tmp_path):
+    """Deleted rows and single changes are in files that a clean may delete before they are read."""
+    storage = create_table(9, LocalStorage(str(tmp_path / "t")), **{"hoodie.table.cdc.enabled": "true"})
+    upsert(storage, [{"id": "a", "region": "eu", "ts": 1}])
+    made, schema = source(storage.root, **{ask: "true"})
+    reader = made.streamReader(schema)
+    start = reader.latestOffset()
+    for ts in range(2, 6):
+        upsert(storage, [{"id": "a", "region": "eu", "ts": ts}])
+    assert open_table(storage).clean(commits_retained=1)
+    with pytest.raises(RefusedError, match=r"clean.* deleted .*begin.* \d{17}.*new checkpoint"):
+        reader.partitions(start, reader.latestOffset())
+
+
 def test_columns_of_another_type_are_no_columns_of_the_query(storage):
     """Spark would take the bytes for what it was told."""
     upsert(storage, [{"id": "a", "region": "eu", "ts": 1}])
