@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from hudi_py.fsview.build import PartitionView
     from hudi_py.local_writing import write
     from hudi_py.model.completed import Completed
-    from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile
+    from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile, SourceFile
     from hudi_py.model.instant import Action, Instant, State
     from hudi_py.model.lease import Lease
     from hudi_py.model.records import (
@@ -109,7 +109,7 @@ _NAMES = {
     "engine.base": "Engine",
     "fsview.build": "PartitionView",
     "model.completed": "Completed",
-    "model.files": "BaseFile FileGroup FileSlice LogFile",
+    "model.files": "BaseFile FileGroup FileSlice LogFile SourceFile",
     "model.lease": "Lease",
     "model.instant": "Action Instant State",
     "model.records": (
@@ -262,6 +262,7 @@ __all__ = [
     "Share",
     "Simulation",
     "Snapshot",
+    "SourceFile",
     "State",
     "Step",
     "StorageError",

@@ -3,14 +3,19 @@ Finds the record keys that conditions ask for. Pure.
 
 Conditions can be on the key column itself, or on the fields that the key is made of if the table's key generator is one
 of Hudi's: the key is then the text of one field, or ``a:1,b:2``. For a single field releases differ (``1`` or ``a:1``),
-so both forms are looked up. Only fields of text and integers count: Hudi's writers do not format other types alike.
+so both forms are looked up. So are all texts that a value may have in a key: a date is ``2024-01-02``, perhaps its
+number of days; a decimal is Java's text of it, with or without an exponent. Times do not count: their text may depend
+on the time zone of the writer. Nor do floats and booleans.
 
-Source: Hudi 0.15.0, 1.0.2, 1.1.1 ``KeyGenUtils``, ``CustomAvroKeyGenerator``, ``TimestampBasedAvroKeyGenerator``.
+Source: keys of Hudi 0.15.0, 1.0.2, 1.1.1 and 1.2.0, of upserts and bulk inserts with and without the row writer;
+``KeyGenUtils``, ``CustomAvroKeyGenerator``, ``TimestampBasedAvroKeyGenerator``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal, localcontext
 from itertools import product
 from math import prod
 from typing import Final, TypeAlias
@@ -26,9 +31,14 @@ KEY_COLUMN: Final = "_hoodie_record_key"
 KEYS_MAX: Final = 10_000
 """More keys are not looked up: they would be in most files anyway."""
 
-Values: TypeAlias = frozenset[str] | None
-"""The only texts that a column can have in rows that meet a condition; None if unknown."""
+Forms: TypeAlias = tuple[str, ...]
+"""All texts that a value may have in a key."""
 
+Values: TypeAlias = frozenset[Forms] | None
+"""The only values that a column can have in rows that meet a condition; None if unknown."""
+
+_EPOCH: Final = date(1970, 1, 1)
+_DIGITS_MAX: Final = 100  # more than decimals have
 _TYPES: Final = frozenset({"SIMPLE", "COMPLEX", "NON_PARTITION", "CUSTOM", "TIMESTAMP"})
 _CLASSES: Final = frozenset(
     f"{name}{avro}KeyGenerator" for name in ("Simple", "Complex", "Nonpartitioned", "Custom", "TimestampBased")
@@ -50,18 +60,22 @@ def asked_keys(filters: Sequence[Filter], key_fields: Sequence[str]) -> Mapping[
     tree = And(tuple(each.tree for each in filters))
     found = _values(tree, (KEY_COLUMN,))
     if found is not None:
-        keys = {text: text for text in found - {""}}  # no row has an empty key
+        keys = {text: text for (text,) in found if text}  # no row has an empty key
     else:
         fields = {name: _values(tree, tuple(name.split("."))) for name in key_fields}
         if not fields or any(field is None for field in fields.values()):
             return None
-        parts = [[(name, text) for text in each or ()] for name, each in fields.items()]
+        parts = [list(each or ()) for each in fields.values()]
         # Asked before the keys are built: two lists of some thousand values would give millions of keys.
-        if prod(map(len, parts)) > KEYS_MAX:
+        forms = [sum(map(len, each)) for each in parts]
+        if prod(map(len, parts)) > KEYS_MAX or prod(forms) > 2 * KEYS_MAX:
             return None
-        keys = {_joined(each): _joined(each) for each in product(*parts)}
-        if len(parts) == 1:
-            keys |= {text: _joined([(name, text)]) for name, text in parts[0] if text}
+        keys = {}
+        for values in product(*parts):
+            key = _joined(fields, [forms[0] for forms in values])
+            keys |= {_joined(fields, texts): key for texts in product(*values)}
+            if len(values) == 1:
+                keys |= {text: key for text in values[0] if text}
     return keys if len(keys) <= 2 * KEYS_MAX else None
 
 
@@ -75,8 +89,8 @@ def key_fields_of(properties: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(field.strip() for field in fields if field.strip())
 
 
-def _joined(parts: Iterable[tuple[str, str]]) -> str:
-    return ",".join(f"{name}:{text or EMPTY_KEY_PART}" for name, text in parts)
+def _joined(names: Iterable[str], texts: Iterable[str]) -> str:
+    return ",".join(f"{name}:{text or EMPTY_KEY_PART}" for name, text in zip(names, texts, strict=True))
 
 
 def _values(tree: Condition, path: Path) -> Values:
@@ -92,7 +106,27 @@ def _values(tree: Condition, path: Path) -> Values:
 def _values_of_leaf(leaf: Leaf) -> Values:
     condition = leaf.condition
     is_equality = isinstance(condition, IsIn) or (isinstance(condition, Comparison) and condition.operator == "=")
-    wanted = int if pa.types.is_integer(leaf.arrow) else str if pa.types.is_string(leaf.arrow) else None
-    if not is_equality or any(type(operand.value) is not wanted for operand in leaf.operands):
+    if not is_equality:
         return None
-    return frozenset(str(each.value) for each in leaf.operands)
+    found = [_forms(operand.value, leaf.arrow) for operand in leaf.operands]
+    return None if None in found else frozenset(filter(None, found))
+
+
+def _forms(value: object, arrow: pa.DataType) -> Forms | None:
+    """All texts of a value of a column in keys, None if they are not known; the first one stands for the value."""
+    if (pa.types.is_integer(arrow) and type(value) is int) or (pa.types.is_string(arrow) and type(value) is str):
+        return (str(value),)
+    if pa.types.is_date32(arrow) and type(value) is date:
+        return value.isoformat(), str((value - _EPOCH).days)
+    if isinstance(arrow, pa.Decimal128Type) and isinstance(value, Decimal) and value.is_finite():
+        # Of every scale up to that of today: keys keep their text where a column got more digits.
+        texts = [text for scale in range(arrow.scale, -1, -1) for text in _of_scale(value, scale)]
+        return tuple(dict.fromkeys(texts)) or None
+    return None
+
+
+def _of_scale(value: Decimal, scale: int) -> Forms:
+    with localcontext() as context:
+        context.prec = _DIGITS_MAX
+        exact = value.quantize(Decimal(1).scaleb(-scale))
+    return (str(exact), format(exact, "f")) if exact == value else ()

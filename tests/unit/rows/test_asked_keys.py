@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 
@@ -12,6 +15,7 @@ from hudi_py.rows.where import conditions_of
 SCHEMA = pa.schema([
     ("_hoodie_record_key", pa.string()), ("a", pa.string()), ("b", pa.int64()), ("d", pa.date32()),
     ("f", pa.float64()), ("n", pa.struct([("k", pa.string())])),
+    ("m", pa.decimal128(10, 2)), ("t", pa.timestamp("us", "UTC")),
 ])  # fmt: skip
 
 
@@ -57,7 +61,11 @@ def test_keys_that_are_asked_for_by_their_column(where, expected):
         ("a = 'x'", "ab", None),
         ("a = 'x' or b = 1", "ab", None),
         ("b = 1.5", "b", None),
-        ("d = date '2026-01-01'", "d", None),
+        ("d = date '1970-01-03'", "d", ["1970-01-03", "2", "d:1970-01-03", "d:2"]),
+        ("m = 5", "m", ["5", "5.0", "5.00", "m:5", "m:5.0", "m:5.00"]),
+        ("m = 5.001", "m", None),
+        ("d = '1970-01-01' and b = 1", "db", ["d:0,b:1", "d:1970-01-01,b:1"]),
+        ("t = timestamp '2026-01-01T00:00:00'", "t", None),  # a text of it may depend on the writer's time zone
         ("f = 1", "f", None),
     ],
 )
@@ -101,3 +109,14 @@ def test_too_many_keys_are_not_listed():
 def test_only_the_key_generators_of_hudi_are_known(properties, expected):
     """What another class makes of the fields cannot be told."""
     assert expected == key_fields_of({"hoodie.table.recordkey.fields": "a, b", **properties})
+
+
+def test_forms_of_a_value_stand_for_one_key():
+    """Whichever of them an index has, the key is known; small decimals are written with an exponent, too."""
+    schema = pa.schema([("m", pa.decimal128(20, 10)), ("d", pa.date32())])
+    where = [("m", "=", Decimal("0.0000000001")), ("d", "=", date(2024, 1, 2))]
+    found = asked_keys(filters_of(conditions_of(where), schema, schema.names), ("d", "m"))
+    assert found == dict.fromkeys(
+        (f"d:{day},m:{number}" for day in ("2024-01-02", "19724") for number in ("1E-10", "0.0000000001")),
+        "d:2024-01-02,m:1E-10",
+    )
