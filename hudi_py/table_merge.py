@@ -165,6 +165,8 @@ class Merge:
             self._check_insert(generator)
 
     def _check_insert(self, generator: KeyGenerator) -> None:
+        if generator.generates:
+            raise ConfigError("a merge does not insert into a table whose keys are generated; use insert for new rows")
         fields = {*generator.record_key_fields}
         # The key decides whether a row is new; matching on anything else could miss the row that has it.
         if not fields <= {*self.on} <= fields | {*generator.partition_fields}:
@@ -186,7 +188,7 @@ class Merge:
         if any(clause.rows is not Rows.NEW and not clause.deletes for clause in self.clauses):
             return None
         asked = _names_in(clause for clause in self.clauses if clause.rows is not Rows.NEW)
-        names = [*self.on, *generator.record_key_fields, *sorted(asked.intersection(schema.names))]
+        names = [*self.on, *generator.key_columns, *sorted(asked.intersection(schema.names))]
         return list(dict.fromkeys(names))
 
     def _numbers(self, rows: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
@@ -321,7 +323,7 @@ def _updated(
     rows = seen.select(names)
     result = pa.Table.from_batches([with_values(rows, update, schema, seen)])
     # Compared as values: an update may set a key column to the value that it has.
-    for name in () if generator is None else (*generator.partition_fields, *generator.record_key_fields):
+    for name in () if generator is None else (*generator.partition_fields, *generator.key_columns):
         if compute.all(_same(result.column(name), stored.column(name))).as_py() is False:  # None without rows
             raise WriteError(
                 f"the merge would change {name!r} of a matched row, which says where the row is; delete the row "

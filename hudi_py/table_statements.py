@@ -43,9 +43,10 @@ def rows_to_delete(where: Where) -> Find:
             f'where={where!r} has no condition, and a delete needs one, if only "_hoodie_record_key is not null"'
         )
 
-    def find(table: TableView, generator: KeyGenerator, _: pa.Schema) -> Found:
-        # Key columns alone: deletions are written by key.
-        found = table.rows(where=conditions, columns=list(generator.record_key_fields), with_meta=True).to_arrow()
+    def find(table: TableView, generator: KeyGenerator, schema: pa.Schema) -> Found:
+        # Key columns alone: deletions are written by key. Where keys are generated, any column will do.
+        columns = list(generator.key_columns) or schema.names[:1]
+        found = table.rows(where=conditions, columns=columns, with_meta=True).to_arrow()
         before = logs_before(table)
         if before is not None:
             before.check(found)
@@ -121,7 +122,7 @@ def check_settable(names: Mapping[str, Expression], generator: KeyGenerator | No
     for name in names:
         if name not in schema.names:
             raise ConfigError(f"the table has no column {name!r} to set; it has {', '.join(schema.names)}")
-        if generator is not None and name in (*generator.record_key_fields, *generator.partition_fields):
+        if generator is not None and name in (*generator.key_columns, *generator.partition_fields):
             raise ConfigError(
                 f"column {name!r} cannot be set: it is part of the key or partition, which say where a row is; delete "
                 "the rows and insert them instead"

@@ -51,6 +51,7 @@ from hudi_py.write_target import WRITE_USE, WriteTarget, columns_needed
 from hudi_py.writing.anywhere import global_index_of
 from hudi_py.writing.bulk import require_layout
 from hudi_py.writing.commit_words import NO_WORDS, CommitWords, copied_settings
+from hudi_py.writing.generated_keys import require_keys
 from hudi_py.writing.incoming import IncomingRows
 from hudi_py.writing.options import check_options
 from hudi_py.writing.repeat import DELAYS, given_up_after_conflict, repeated
@@ -132,6 +133,7 @@ class WriteService:
         rules = merge_rules_of(table.config.properties)
         text = table.schema_text()
         needed = columns_needed(self._settings, operation, generator, rules)
+        require_keys(self._settings, generator, operation)
         rows = rows.shaped(text, needed, keys_only=operation == "DELETE")
         schema = schema_to_write(text, rows.schema, table.config.name, keys_only=operation == "DELETE")
         duplicates = duplicates_of(self._settings, operation, by_bucket=buckets is not None)

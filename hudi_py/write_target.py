@@ -27,6 +27,7 @@ from hudi_py.txn.table_lock import TableLock
 from hudi_py.versions.served import format_of
 from hudi_py.writing.buckets import check_buckets
 from hudi_py.writing.create_table import create_table
+from hudi_py.writing.generated_keys import require_keys
 from hudi_py.writing.incoming import IncomingRows
 from hudi_py.writing.same_table import require_same_table
 from hudi_py.writing.schema import schema_to_write
@@ -144,6 +145,7 @@ class WriteTarget:
             TableLock(self._storage, self._settings, self._clock).require_usable()
         # The form of single-field keys does not matter for the checks; it is decided when rows are written.
         generator = key_generator_of(properties, self._settings, single_field_prefixed=False)
+        require_keys(self._settings, generator, operation)
         bucket_index_of(self._settings, {}, generator, format_of(properties))
         needed = columns_needed(self._settings, operation, generator, merge_rules_of(properties))
         shaped = rows.shaped(None, needed, keys_only=False)
@@ -152,7 +154,7 @@ class WriteTarget:
 
 def columns_needed(settings: Settings, operation: str, generator: KeyGenerator, rules: MergeRules) -> tuple[str, ...]:
     """Return the columns that the rows of a write must have."""
-    fields = (*generator.record_key_fields, *generator.partition_fields)
+    fields = (*generator.key_columns, *generator.partition_fields)
     combines = operation != "DELETE" and combines_inserts(settings)
     ordered = operation == "UPSERT" or combines
     return (*fields, *rules.batch_fields) if ordered else fields

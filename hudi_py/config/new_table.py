@@ -49,14 +49,11 @@ def new_table_properties(settings: Settings) -> dict[str, str]:
     name = settings[keys.TABLE_NAME]
     if not name:
         raise ConfigError("hoodie.table.name is not set; a new table needs a name")
-    if not settings[keys.RECORD_KEY_FIELDS]:
-        raise ConfigError("hoodie.datasource.write.recordkey.field is not set; name the column(s) that identify a row")
     common = {
         "hoodie.table.name": name,
         "hoodie.table.type": settings[keys.TABLE_TYPE],
         "hoodie.table.version": str(version),
         "hoodie.table.base.file.format": "PARQUET",
-        "hoodie.table.recordkey.fields": _comma(settings[keys.RECORD_KEY_FIELDS]),
         "hoodie.populate.meta.fields": "true",
         "hoodie.table.cdc.enabled": _text(settings[keys.CDC_ENABLED]),
         "hoodie.table.timeline.timezone": settings[keys.TIMELINE_TIMEZONE],
@@ -66,6 +63,8 @@ def new_table_properties(settings: Settings) -> dict[str, str]:
         "hoodie.partition.metafile.use.base.format": "false",
         "hoodie.database.name": settings[keys.DATABASE_NAME],
     }
+    if settings[keys.RECORD_KEY_FIELDS]:  # else each row gets a generated key
+        common["hoodie.table.recordkey.fields"] = _comma(settings[keys.RECORD_KEY_FIELDS])
     if settings[keys.PARTITION_FIELDS]:
         common["hoodie.table.partition.fields"] = _comma(_partition_fields(settings, FORMATS[version]))
     if settings[keys.CDC_ENABLED]:
@@ -140,7 +139,7 @@ def _key_generator(settings: Settings) -> str:
         return "NON_PARTITION"
     if any(":" in each for each in partitions):  # of which kind each is: region:SIMPLE,day:TIMESTAMP
         return "CUSTOM"
-    return "SIMPLE" if len(partitions) == 1 and len(settings[keys.RECORD_KEY_FIELDS]) == 1 else "COMPLEX"
+    return "SIMPLE" if len(partitions) == 1 and len(settings[keys.RECORD_KEY_FIELDS]) <= 1 else "COMPLEX"
 
 
 def merge_mode_asked_for(settings: Settings) -> str | None:

@@ -14,8 +14,11 @@ import pyarrow.compute as pc
 
 from hudi_py.local.arranged import arranged
 from hudi_py.local.memory import Memory
+from hudi_py.rows.keys import GENERATED
+from hudi_py.rows.stored_keys import StoredKeys
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.bulk import run_mixed_bulk_task
+from hudi_py.writing.generated_keys import with_generated_keys
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.shape import written_columns
 from hudi_py.writing.share import share_out
@@ -51,6 +54,10 @@ class ArrowRows:
 
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`. Partitions of a large table are written side by side, in threads."""
+        if job.keys.generates and GENERATED not in self.table.column_names and not isinstance(job.keys, StoredKeys):
+            schema = self.table.schema.append(pa.field(GENERATED, pa.string()))
+            keyed = with_generated_keys(self.table.to_batches(), job.instant_time)
+            return ArrowRows(pa.Table.from_batches(keyed, schema=schema)).write(job)
         shares = self._shares(job)
         if len(shares) == 1:
             return self._write(job, shares[0], 0)

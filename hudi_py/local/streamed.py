@@ -11,8 +11,10 @@ from hudi_py.local.memory import Memory
 from hudi_py.local.placed import write_placed
 from hudi_py.local.spilled import write_spilled
 from hudi_py.local.stream import RowStream
+from hudi_py.rows.keys import GENERATED
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.bulk import run_bulk_task
+from hudi_py.writing.generated_keys import with_generated_keys
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.shape import written_columns
 
@@ -46,10 +48,13 @@ class StreamedRows:
 
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`. A bulk insert into a table without partitions needs no temporary file."""
-        batches = self.stream.read()
+        batches, schema = self.stream.read(), self.schema
+        if job.keys.generates:
+            batches = with_generated_keys(batches, job.instant_time)
+            schema = schema.append(pa.field(GENERATED, pa.string()))
         if job.anywhere is not None and job.searches:
-            return write_placed(job, job.anywhere, batches, self.schema, self.memory)
+            return write_placed(job, job.anywhere, batches, schema, self.memory)
         is_plain = not job.combine and not job.layout.sorts and not job.keys.partition_fields
         if job.operation == "BULK_INSERT" and job.buckets is None and is_plain:
             return run_bulk_task(job, batches, TaskIdentity(partition_id=0, stage_id=0, attempt_id=0))
-        return write_spilled(job, batches, self.schema, self.memory)
+        return write_spilled(job, batches, schema, self.memory)

@@ -125,6 +125,8 @@ def bucket_index_of(
             f"{settings_keys.BUCKET_ENGINE.name}={merged[settings_keys.BUCKET_ENGINE]}: only the engine SIMPLE is "
             "served, whose number of buckets never changes; write the table with Apache Hudi"
         )
+    if generator.generates:
+        raise ConfigError("a bucket index needs record keys, and those of this table are generated; name key columns")
     fields = generator.record_key_fields
     hashed = merged[settings_keys.BUCKET_FIELDS] or fields
     foreign = [field for field in hashed if field not in fields]

@@ -30,6 +30,8 @@ from hudi_py.model.files import DEFAULT_PARTITION, METADATA_FOLDER, PARTITION_ME
 from hudi_py.rows.partition_times import PartitionTime, partition_time
 from hudi_py.versions.served import format_of
 
+GENERATED: Final = "_hudi_py_generated_key"
+"""Column that rows of a table without key columns get before they are written."""
 NULL_KEY_PART: Final = "__null__"
 EMPTY_KEY_PART: Final = "__empty__"
 
@@ -66,6 +68,8 @@ class KeyGenerator:
         url_encode: Characters that a path cannot hold are written ``%XX``.
         single_field_prefixed: For COMPLEX with one key field only: True if keys read ``field:value``, False if they
             read ``value``. Releases differ; for an existing table look at a stored key, see `is_prefixed`.
+        generates: Whether the table has no key columns: then each row that is inserted gets a new key, in the column
+            `GENERATED`, which is the only field.
         times: The partition columns whose values are times, and how each value becomes a part of the path.
 
     Raises:
@@ -78,6 +82,7 @@ class KeyGenerator:
     hive_style: bool = False
     url_encode: bool = False
     single_field_prefixed: bool | None = None
+    generates: bool = False
     times: Mapping[str, PartitionTime] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -98,9 +103,14 @@ class KeyGenerator:
             )
 
     @property
+    def key_columns(self) -> tuple[str, ...]:
+        """Columns of the table that make up the key; none if keys are generated."""
+        return () if self.generates else self.record_key_fields
+
+    @property
     def is_ambiguous(self) -> bool:
         """Whether the form of the key depends on the release that wrote the table."""
-        return self.kind is KeyGeneratorKind.COMPLEX and len(self.record_key_fields) == 1
+        return self.kind is KeyGeneratorKind.COMPLEX and len(self.key_columns) == 1
 
     def record_keys(self, batch: pa.RecordBatch) -> Array:
         """
@@ -245,7 +255,8 @@ def key_generator_of(
     names = tuple(partition.partition(":")[0] for partition in partitions)
     return KeyGenerator(
         kind=kind,
-        record_key_fields=keys,
+        record_key_fields=keys or (GENERATED,),
+        generates=not keys,
         partition_fields=names,
         times={
             name: partition_time(properties, settings, name)

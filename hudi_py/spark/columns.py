@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from hudi_py.model.files import DEFAULT_PARTITION
-from hudi_py.rows.keys import KeyGenerator
+from hudi_py.rows.keys import GENERATED, KeyGenerator
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from hudi_py.rows.partition_times import PartitionTime
 
+_ROWS_OF_TASK: Final = 1 << 33
 UNKNOWN_BYTES: Final = 1 << 60
 """For rows of unknown size, Spark's estimate is about 2 to the power of 63."""
 
@@ -48,6 +49,14 @@ def _formatted(column: Column, kind: str | None, time: PartitionTime, name: str)
     """Return the text in the path, by Python: two times of one folder have to reach the same task."""
     number = {"timestamp": F.unix_micros, "date": F.unix_date}.get(str(kind))
     return F.udf(partial(time.text, name=name), "string")(column if number is None else number(column))
+
+
+def with_generated_keys(frame: DataFrame, instant_time: str) -> DataFrame:
+    """Add the keys of rows of a table without key columns, see `hudi_py.writing.generated_keys`."""
+    number = F.monotonically_increasing_id()  # of the task in its upper bits, and of the row in the others
+    rows = F.lit(_ROWS_OF_TASK)
+    key = F.concat(F.lit(f"{instant_time}_"), F.shiftright(number, 33), F.lit("_"), number % rows)
+    return frame.withColumn(GENERATED, key)
 
 
 def estimated_bytes(frame: DataFrame) -> int:

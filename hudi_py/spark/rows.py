@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.log import log
 from hudi_py.spark.bulk import bulk_insert
-from hudi_py.spark.columns import estimated_bytes, partitioning
+from hudi_py.spark.columns import estimated_bytes, partitioning, with_generated_keys
 from hudi_py.spark.engine import described
 from hudi_py.spark.failures import executor_errors
 from hudi_py.spark.scale import TINY_BYTES, Scale
@@ -45,6 +45,8 @@ def write_rows(frame: DataFrame, job: WriteJob, scale: Scale) -> list[WrittenFil
     use_own_python(frame.sparkSession)
     with described(frame.sparkSession, f"{job.operation.lower()} {job.instant_time}"), executor_errors():
         guess = estimated_bytes(frame)
+        if job.keys.generates:
+            frame = with_generated_keys(frame, job.instant_time)
         if job.anywhere is not None and job.searches:
             return run_tasks(frame.coalesce(1), partial(run_task, is_alone=True), job)
         if job.operation == "BULK_INSERT" and job.buckets is None:
