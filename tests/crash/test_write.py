@@ -8,6 +8,7 @@ import pytest
 from hudi_py.errors import CorruptMetadata
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.timeline.markers import read_markers
+from support.change_logs import rows_by_changes
 from support.crash_points import EVERY, interruptions
 from support.writes import CHANGES, NEW, OLD, assert_tidy, create_table, open_table, rows_of, upsert
 
@@ -21,22 +22,6 @@ def assert_marked(storage, case):
         if file is not None and not path.startswith(".hoodie/") and file.instant_time not in completed:
             markers = read_markers(storage, file.instant_time) or frozenset()
             assert path in {marker.path for marker in markers}, case
-
-
-def rows_by_changes(storage):
-    """The rows that all single changes make, and every change log is told by a commit."""
-    table, rows = open_table(storage), {}
-    for change in table.change_log("0").to_arrow().to_pylist():
-        for row in filter(None, (change["before"], change["after"])):
-            rows[row["id"]] = change["after"]
-    stats = (stat for each in table.timeline.writes.completed() for stat in stats_of(table, each))
-    told = {path for stat in stats for path in stat.cdc_stats or ()}
-    assert {path for path in storage.files() if path.endswith(".cdc")} == told
-    return sorted(filter(None, rows.values()), key=lambda row: row["id"])
-
-
-def stats_of(table, instant):
-    return [stat for stats in table.contents.commit(instant).partition_to_write_stats.values() for stat in stats]
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import pytest
 
 from hudi_py.services.check.findings import Severity
 from hudi_py.timeline.markers import instants_with_markers
+from support.change_logs import rows_by_changes
 from support.crash_points import EVERY, interruptions
 from support.writes import CHANGES, NEW, OLD, create_table, merged_rows_of, open_table, upsert
 
@@ -50,6 +51,27 @@ def test_delta_commit_interrupted_anywhere_is_invisible_or_whole(record_property
         serious = [str(each) for each in open_table(case.storage).check() if each.severity is not Severity.INFO]
         assert not serious, case
         assert committed.items() <= case.storage.files().items(), case
+    record_property("interruptions", count)
+    assert count * EVERY > 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_delta_commit_with_change_logs_interrupted_anywhere_tells_each_change_once(record_property, version):
+    """What a failed write logged is told by nobody: the rows follow from the single changes after the next write."""
+    cdc = {"hoodie.table.type": "MERGE_ON_READ", "hoodie.table.cdc.enabled": True}
+    original = create_table(version, **cdc)
+    upsert(original, OLD, **SETTINGS)
+    upsert(original, [OLD[0]], **SETTINGS)  # a log file
+    assert rows_by_id(original) == rows_by_changes(original) == OLD
+    count = 0
+    for case in interruptions(original.copy):
+        # Into a small file, too, which is written again with a change log of its own.
+        rows = [*CHANGES, {"id": "z", "region": "us", "ts": 2}]
+        count += case.run(lambda storage: upsert(storage, rows, **SETTINGS))  # noqa: B023 - called at once
+        upsert(case.storage, rows, **SETTINGS)
+        assert rows_by_id(case.storage) == rows_by_changes(case.storage) == [*NEW, rows[-1]], case
+        assert not open_table(case.storage).timeline.pending(), case
     record_property("interruptions", count)
     assert count * EVERY > 60
 
