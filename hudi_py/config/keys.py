@@ -310,6 +310,10 @@ INSERT_DROPS_DUPLICATES: Final = Key("hoodie.datasource.write.insert.drop.duplic
 INSERT_DUPLICATES: Final = Key("hoodie.datasource.insert.dup.policy", one_of("NONE", "DROP", "FAIL"), "NONE")
 PARQUET_MAX_FILE_SIZE: Final = Key("hoodie.parquet.max.file.size", whole(1), 120 * 1024 * 1024)
 PARQUET_SMALL_FILE_LIMIT: Final = Key("hoodie.parquet.small.file.limit", int, 104_857_600)
+PARQUET_BLOCK_SIZE: Final = Key("hoodie.parquet.block.size", whole(1), 64 * 1024 * 1024)
+"""Of a row group before it is compressed. Less than Apache Hudi's 120 MiB, because its rows are held in memory."""
+PARQUET_PAGE_SIZE: Final = Key("hoodie.parquet.page.size", whole(1), 1024 * 1024)
+PARQUET_DICTIONARY: Final = Key("hoodie.parquet.dictionary.enabled", flag, True)
 PARQUET_COMPRESSION: Final = Key("hoodie.parquet.compression.codec", as_text, "gzip")
 INDEX_TYPE: Final = Key("hoodie.index.type", index, "SIMPLE")
 BLOOM_MOVES_ROWS: Final = Key("hoodie.bloom.index.update.partition.path", flag, True)

@@ -62,8 +62,10 @@ class BaseFileOptions:
         compression_level: Level of the codec; None is 3 for gzip and the codec's own default otherwise.
         bloom: Size and kind of the filter.
         max_file_bytes: ``hoodie.parquet.max.file.size``; where `hudi_py.rows.new_files` starts another file.
-        row_group_bytes: Rows held in memory before they are written, in bytes of Arrow (uncompressed).
+        row_group_bytes: ``hoodie.parquet.block.size``: rows held in memory before they are written, in bytes of Arrow
+            (uncompressed).
         page_bytes: ``hoodie.parquet.page.size``.
+        has_dictionaries: ``hoodie.parquet.dictionary.enabled``.
         ranged: Columns whose ranges are gathered for the statistics of the metadata table.
         tracks_keys: Whether the keys that come and go are gathered for its record index.
     """
@@ -74,6 +76,7 @@ class BaseFileOptions:
     max_file_bytes: int = attrs.field(default=120 * 1024 * 1024, validator=attrs.validators.gt(0))
     row_group_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=attrs.validators.gt(0))
     page_bytes: int = attrs.field(default=1024 * 1024, validator=attrs.validators.gt(0))
+    has_dictionaries: bool = True
     ranged: tuple[str, ...] = ()
     tracks_keys: bool = False
 
@@ -244,7 +247,8 @@ def open_parquet(
         compression=options.compression,
         compression_level=_LEVELS.get(options.compression) if level is None else level,
         # Keys and sequence numbers differ in every row, so a dictionary of them would only cost time and memory.
-        use_dictionary=[path for field in schema for path in _leaf_paths(field, field.name) if _has_repeats(path)],
+        use_dictionary=options.has_dictionaries
+        and [path for field in schema for path in _leaf_paths(field, field.name) if _has_repeats(path)],
         data_page_size=options.page_bytes,
         data_page_version="1.0",
         version="2.6",

@@ -37,6 +37,9 @@ def check_options(settings: Settings) -> None:
 def base_file_options(settings: Settings) -> BaseFileOptions:
     """Return the options for the layout of base files."""
     return BaseFileOptions(
+        row_group_bytes=settings[keys.PARQUET_BLOCK_SIZE],
+        page_bytes=settings[keys.PARQUET_PAGE_SIZE],
+        has_dictionaries=settings[keys.PARQUET_DICTIONARY],
         compression=settings[keys.PARQUET_COMPRESSION],
         bloom=BloomSizing(
             kind=BloomKind(settings[keys.BLOOM_TYPE]),

@@ -275,20 +275,3 @@ def test_real_hudi_skips_files_by_what_we_wrote(peer, tmp_path):
         agree(peer, path, expected)
     peer.write(path, rows(3, "e"), "upsert", WRITE)
     agree(peer, path, expected | {"e": 3}, skips=bool(kept))  # else nothing of ours is left
-
-
-def test_conditions_of_real_hudi_find_binary_values_and_strings_between_merged_bounds(peer, tmp_path):
-    """Bounds of a partition that we widened hold in the order in which its readers compare, not in that of Java."""
-    path = tmp_path / "t"
-    low, high = [
-        pa.Table.from_pylist([{"id": name, "region": "eu", "ts": 1, "bin": data, "s": text}])
-        for name, data, text in (("a", b"\x01", "\uff00"), ("b", b"\xff", "\U00010000"))
-    ]
-    peer.write(path, low, "bulk_insert", WRITE | {"hoodie.write.table.version": peer.table_version})
-    table = hudi_py.open_table(str(path))
-    writes.write(LocalStorage(str(path)), ArrowRows(high), table, "BULK_INSERT")
-    found = {
-        where: [row["id"] for row in peer.find(path, where)["rows"]]
-        for where in ("bin = X'01'", "bin = X'FF'", "bin > X'80'", "s = '\uff00'", "s = '\U00010000'")
-    }
-    assert list(found.values()) == [["a"], ["b"], ["b"], ["a"], ["b"]], found

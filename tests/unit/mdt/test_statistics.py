@@ -172,13 +172,13 @@ def test_tombstones_and_tight_bounds_replace():
     assert merge_statistics(old, tight, "") == tight
 
 
-def test_bounds_are_compared_as_their_readers_do():
-    """Strings by code points, bytes without sign, decimals in bytes as numbers, NaN behind all numbers."""
+def test_bounds_are_compared_as_java_does_but_bytes_without_sign():
+    """Strings by UTF-16 units, decimals in bytes as numbers, NaN behind all numbers; bytes as Parquet orders them."""
     cases = [
         ("Double", 5.0, math.nan, None),
         ("Double", -math.inf, math.nan, None),
         ("Float", -0.0, 0.0, None),
-        ("String", "\uff00", "\U00010000", None),  # though a surrogate is less than what follows the surrogates
+        ("String", "\U00010000", "\uff00", None),  # a surrogate is less than what follows the surrogates
         ("Bytes", b"\x01", b"\xff", None),
         ("Bytes", b"\xff", b"\x01", ("x", {"typeOrdinal": 10, "additionalInfo": "10,2"})),
         ("Bytes", b"\x02", b"\x01\x00", ("x", {"typeOrdinal": 10, "additionalInfo": "10,2"})),
