@@ -23,6 +23,7 @@ import socket
 from typing import Final, NamedTuple
 
 from hudi_py.errors import AlreadyExists, NotFound, OutcomeUnknown, StorageError
+from hudi_py.model.files import OWN_FOLDER
 from hudi_py.model.json_document import parse_json
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
@@ -31,7 +32,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.txn.process import is_gone, this_process
 
 NAME: Final = "lock"
-_CLAIMS: Final = ".aux/hudi_py/lock"
+_CLAIMS: Final = f"{OWN_FOLDER.partition('/')[2]}/lock"
 _SHOWN_MAX: Final = 200
 
 

@@ -22,32 +22,21 @@ import attrs
 from hudi_py.config.archive import ArchiveConfig
 from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import CorruptMetadata, NotFound, RefusedError, StorageError
+from hudi_py.errors import CorruptMetadata, RefusedError, StorageError
 from hudi_py.fsview.gone import told_of_lost_archive
-from hudi_py.fsview.listing import FolderListing
-from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
-from hudi_py.model.files import parse_data_file
 from hudi_py.model.instant import Action, Instant
-from hudi_py.model.instant_time import parse_instant_time
-from hudi_py.model.lease import floor_of
-from hudi_py.model.records import CommitMetadata
 from hudi_py.model.shown import Shown
 from hudi_py.runtime.log import log
+from hudi_py.services.archive.gather import first_with_replaced_files, gather, readable_commit
 from hudi_py.services.archive.history import SNAPSHOTS_KEPT, History, history_row
 from hudi_py.services.archive.log_files import Group, append_to_logs
 from hudi_py.services.archive.merge_logs import LogMerge
 from hudi_py.services.archive.plan import (
-    ArchiveFacts,
     ArchivePlan,
     Bound,
-    NewestClean,
     bound_of_one,
-    data_timeline_start,
-    newest_writes_since,
     plan_archive,
 )
-from hudi_py.services.clean.planning.plan import SAVEPOINTED_TIMES
-from hudi_py.services.clean.retention.windows import earliest_to_retain
 from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.lock import held_if_free
@@ -117,13 +106,13 @@ class ArchiveService:
         return self._plan(self.contents.store.load())
 
     def _plan(self, timeline: Timeline) -> ArchivePlan:
-        facts = self._facts(timeline)
+        facts = gather(self.contents, self.table, self.config, self.cleaning, timeline, self.data_timeline)
         plan = plan_archive(timeline, facts, self.config)
         if plan.instants and self._is_archive_lost(timeline):
             return attrs.evolve(plan, instants=(), bound=Bound.LOST_ARCHIVE)
         if plan.instants and self.data_timeline is None and pending_undos(self.contents, timeline):
             return attrs.evolve(plan, instants=(), bound=Bound.UNDO)
-        time = self._first_with_replaced_files(plan.instants)
+        time = first_with_replaced_files(self.contents, plan.instants)
         return (
             plan if time is None else plan_archive(timeline, attrs.evolve(facts, replaced_files_of=time), self.config)
         )
@@ -240,11 +229,14 @@ class ArchiveService:
         if not found:
             return
         (commit,) = found
-        facts = attrs.evolve(self._facts(timeline), replaced_files_of=self._first_with_replaced_files(found))
+        facts = attrs.evolve(
+            gather(self.contents, self.table, self.config, self.cleaning, timeline, self.data_timeline),
+            replaced_files_of=first_with_replaced_files(self.contents, found),
+        )
         bound = bound_of_one(timeline, facts, commit)
         # An instant that does not decode could be archived without its content only, and is all that says what it
         # wrote.
-        if bound is None and self._commit(commit) is None:
+        if bound is None and readable_commit(self.contents, commit) is None:
             bound = Bound.DAMAGED
         if bound is None and self._is_archive_lost(timeline):
             bound = Bound.LOST_ARCHIVE
@@ -255,88 +247,6 @@ class ArchiveService:
         self._remove_markers((commit,))
         for groups in self._batches((commit,)):
             self._delete(self._write(groups))
-
-    def _first_with_replaced_files(self, going: Iterable[Instant]) -> str | None:
-        """The first replacecommit among these instants whose replaced files still exist; None if there is none."""
-        # To readers a file is replaced only while the active timeline says so. Listing the folders costs a request for
-        # each partition, so only those of replacecommits that are due are listed.
-        listing = FolderListing(self.contents.store.storage)
-        there: dict[str, frozenset[str]] = {}
-        for instant in sorted(going, key=lambda each: each.requested_time):
-            metadata = self._commit(instant) if instant.action is Action.REPLACE_COMMIT else None
-            replaced = {} if metadata is None else metadata.partition_to_replace_file_ids or {}
-            for partition, file_ids in replaced.items():
-                if partition not in there:
-                    parsed = (parse_data_file(e.name) for e in listing.partition(partition))
-                    there[partition] = frozenset(file.file_id for file in parsed if file is not None)
-                if not there[partition].isdisjoint(file_ids):
-                    return instant.requested_time
-        return None
-
-    def _facts(self, timeline: Timeline) -> ArchiveFacts:
-        has_metadata = FILES_PARTITION in self.table.metadata_partitions
-        return ArchiveFacts(
-            table_type=self.table.table_type,
-            form=self.table.format.archive,
-            earliest_to_retain=self._earliest_to_retain(timeline),
-            last_clean=self._last_clean(timeline),
-            has_metadata_table=has_metadata,
-            metadata_compaction=self._metadata_compaction() if has_metadata else None,
-            newest_behind_savepoint=self._newest_behind_savepoint(timeline) if self.config.beyond_savepoint else None,
-            leased_from=floor_of(self.contents.store.leases.in_force()),
-            data_timeline_start=None if self.data_timeline is None else data_timeline_start(self.data_timeline),
-        )
-
-    def _earliest_to_retain(self, timeline: Timeline) -> str | None:
-        """Rule D-3: the earliest commit that a clean would retain at the time of the last completed commit."""
-        completed = timeline.commits.completed()
-        if not completed:
-            return None
-        zone = self.contents.store.zone
-        try:
-            # The time of the last commit, as in Hudi: a table that rests for a month must not archive what a clean has
-            # not seen.
-            now = parse_instant_time(completed[-1].requested_time, zone)
-        except ValueError:
-            return None
-        earliest = earliest_to_retain(timeline.commits, self.cleaning, now=now, zone=zone)
-        return None if earliest is None else earliest.requested_time
-
-    def _last_clean(self, timeline: Timeline) -> NewestClean | None:
-        """
-        From the completed file, which repeats the plan.
-
-        The plan itself may be deleted: an interrupted archival deletes the files of earlier states first.
-        """
-        completed = timeline.completed(Action.CLEAN)
-        if not completed:
-            return None
-        metadata = self.contents.clean(completed[-1])
-        times = metadata.extra_metadata.get(SAVEPOINTED_TIMES) or ""
-        return NewestClean(
-            requested_time=completed[-1].requested_time,
-            earliest_to_retain=metadata.earliest_commit_to_retain.strip() or None,
-            savepoints=frozenset(time.strip() for time in times.split(",") if time.strip()),
-        )
-
-    def _newest_behind_savepoint(self, timeline: Timeline) -> str | None:
-        savepoints = timeline.completed(Action.SAVEPOINT)
-        if not savepoints:
-            return None
-        first = savepoints[0].requested_time
-        behind = (i for i in timeline.commits.completed() if i.requested_time > first)
-        return newest_writes_since((i.requested_time, self._commit(i)) for i in behind)
-
-    def _commit(self, instant: Instant) -> CommitMetadata | None:
-        try:
-            return self.contents.commit(instant)
-        except (CorruptMetadata, NotFound):
-            return None
-
-    def _metadata_compaction(self) -> str | None:
-        store = self.contents.store
-        completed = MetadataTable(store.storage, store.clock).store.load().completed(Action.COMMIT)
-        return completed[-1].requested_time if completed else None
 
     def _remove_markers(self, going: tuple[Instant, ...]) -> None:
         """Markers left by a crash behind a completed commit (rule D-16)."""
