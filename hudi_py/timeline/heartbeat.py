@@ -25,6 +25,8 @@ from hudi_py.runtime.repeated import RepeatedWork
 from hudi_py.storage.base import Storage
 
 FOLDER: Final = ".hoodie/.heartbeat"
+CLOCKS_APART_MS_MAX: Final = 2000
+"""Object stores tell modification times in whole seconds."""
 
 
 @attrs.frozen
@@ -111,6 +113,7 @@ class Heart:
     def __init__(self, storage: Storage, clock: Clock, rhythm: Rhythm) -> None:
         self._storage, self._clock, self._rhythm = storage, clock, rhythm
         self._time = ""
+        self._beaten_ms = 0
         self._beats = RepeatedWork(self._beat_again, rhythm.interval_ms / 1000)
 
     def start(self, instant_time: str) -> None:
@@ -121,6 +124,7 @@ class Heart:
 
     def beat(self) -> None:
         """Write the file again, so that its age is 0."""
+        self._beaten_ms = self._now_ms()
         self._storage.replace(f"{FOLDER}/{self._time}", b"")
 
     def check(self) -> None:
@@ -138,6 +142,22 @@ class Heart:
                 f"{self._storage.root}/{FOLDER}/{self._time} {what}: other writers may have rolled this write back; "
                 "nothing of it is visible, write again"
             )
+        if age:  # 0 stands for a storage that does not tell
+            self._warn_of_clock(age)
+
+    def _warn_of_clock(self, age_ms: int) -> None:
+        """
+        Say if our clock and that of the storage differ, by the file of our last beat, which costs no request.
+
+        Apache Hudi never looks at the times of others: a write of it that begins after ours, and by a clock that is
+        behind ours, builds on our files with an earlier time, and its rows are seen by nobody.
+        """
+        ahead_ms = self._beaten_ms - (self._now_ms() - age_ms)
+        if abs(ahead_ms) > CLOCKS_APART_MS_MAX:
+            log.warning("clock.apart", path=self._storage.root, ahead_s=round(ahead_ms / 1000, 1), instant=self._time)
+
+    def _now_ms(self) -> int:
+        return int(self._clock.now().timestamp() * 1000)
 
     def stop(self) -> None:
         """Stop beating; the file stays, and shows that the write failed."""

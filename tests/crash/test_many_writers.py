@@ -17,7 +17,8 @@ from hudi_py.writing.rivals import Rivals
 from hudi_py.writing.transaction import WriteTransaction
 from support import writes
 from support.many_writers import ACTORS, SEVERAL, contents, rows, service, table, violations
-from support.rival_processes import Play, play
+from support.rival_places import PLACES
+from support.rival_processes import drawn, play
 
 
 @pytest.fixture(autouse=True)
@@ -151,8 +152,11 @@ def test_writers_of_log_files_beside_a_compaction(version, names, record_propert
 
 
 @pytest.mark.slow
-def test_processes_that_are_killed_and_stopped_lose_nothing(tmp_path, record_property):
+@pytest.mark.parametrize("seed", range(1, 21))
+def test_processes_that_are_killed_and_stopped_lose_nothing(tmp_path, seed, record_property):
     """Acknowledged rows are there once, what failed is not there, what was cut off whole or not at all."""
-    wrong, counts = play(tmp_path, 7, Play(version=9, workers=3, count=4, faults=1))
+    place = {5: "zookeeper", 10: "dynamodb", 15: "s3"}.get(seed, "file")
+    with PLACES[place](tmp_path) as where:
+        wrong, counts = play(tmp_path, seed, drawn(seed, workers=4, count=3), where)
     assert wrong == []
     record_property("steps", dict(counts))

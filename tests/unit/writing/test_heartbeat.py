@@ -10,6 +10,7 @@ import pytest
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, ConflictError
 from hudi_py.model.instant import State
+from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.timeline.heartbeat import FOLDER, Heart, Rhythm, heartbeat_ages
 from hudi_py.writing.transaction import begin_write
@@ -181,3 +182,19 @@ def test_write_that_fails_leaves_its_heartbeat():
         raise RuntimeError
     assert [each.name for each in builder.storage.list(FOLDER)] == [transaction.instant_time]
     assert not transaction.heart.is_beating
+
+
+@pytest.mark.parametrize(("ahead_s", "told"), [(0, None), (1.5, None), (3, 3.0), (-3, -3.0)])
+def test_clocks_apart_are_told(caplog, ahead_s, told):
+    """By our last beat, as the storage dates it: Apache Hudi hides rows where clocks of writers differ."""
+    clock = FixedClock(NOW)
+    storage = MemoryStorage(clock_ms=lambda: int((clock.moment - timedelta(seconds=ahead_s)).timestamp() * 1000))
+    heart = Heart(storage, clock, Rhythm(60_000, 120_000))
+    heart.start("20260101000000000")
+    heart.stop()
+    clock.move(timedelta(seconds=30))
+    with caplog.at_level("WARNING", logger="hudi_py"):
+        heart.check()
+    said = [record.getMessage() for record in caplog.records if "clock.apart" in record.getMessage()]
+    assert bool(said) == (told is not None)
+    assert told is None or f"ahead_s={told}" in said[0]
