@@ -33,7 +33,7 @@ from hudi_py.mdt.record_index import RecordLocation, encode_location
 from hudi_py.mdt.recorded import CREATES
 from hudi_py.mdt.removal import PARTITIONS_KEY, UpdateProperties
 from hudi_py.mdt.table import INIT_TIME, METADATA_TABLE_FOLDER, WRITE_TOKEN, MetadataTable
-from hudi_py.model.files import PARTITION_METAFILE, join_path
+from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import instant_epoch_ms
 from hudi_py.model.json_document import parse_json
@@ -116,7 +116,8 @@ def places_of_rows(storage: Storage, contents: Contents, timeline: Timeline) -> 
     Return key to place of all rows.
 
     Raises:
-        RefusedError: A row is in log files, whose keys are not merged here, or a key has two rows.
+        RefusedError: A row is in log files, whose keys are not merged here, a key has two rows, or a file's time is no
+            date.
         CorruptMetadata: A file is damaged.
     """
     context = load_context(timeline, contents)
@@ -136,7 +137,7 @@ def places_of_rows(storage: Storage, contents: Contents, timeline: Timeline) -> 
                 )
             if file_slice.base_file is None:
                 continue
-            instant_ms = instant_epoch_ms(file_slice.base_file.instant_time, contents.store.zone)
+            instant_ms = _epoch_ms(storage, contents, file_slice.base_file)
             at = RecordLocation(path, file_slice.file_id, instant_ms)
             for key in texts(keys_of_base_file(storage, join_path(path, file_slice.base_file.name))):
                 # The index has one place for each key: the other row would be out of reach for updates and deletes.
@@ -148,6 +149,17 @@ def places_of_rows(storage: Storage, contents: Contents, timeline: Timeline) -> 
                     )
                 found[key] = at
     return found
+
+
+def _epoch_ms(storage: Storage, contents: Contents, base: BaseFile) -> int:
+    try:
+        return instant_epoch_ms(base.instant_time, contents.store.zone)
+    except (ValueError, OverflowError) as error:
+        raise RefusedError(
+            f"{storage.root}: {base.name} was written at {base.instant_time}, which is no date, and the record index "
+            "that hoodie.metadata.record.index.enable asks for has the date of each row's file; leave the setting out; "
+            "nothing was written"
+        ) from error
 
 
 def _init_time(table: MetadataTable, timeline: Timeline) -> str:

@@ -74,7 +74,7 @@ class MetadataTableKeeper:
     clock: Clock
     dropped: set[str] = attrs.field(factory=set, init=False, eq=False, repr=False)
 
-    def prepare(self, *, writes_data: bool) -> None:
+    def prepare(self, *, writes_data: bool, makes_index: bool = True) -> None:
         """
         Bring the metadata table into a state that can be kept true; call it before the first instant of an action.
 
@@ -83,6 +83,8 @@ class MetadataTableKeeper:
         Args:
             writes_data: Whether the action writes rows: then statistics that are not maintained get stale. A clean
                 leaves them true.
+            makes_index: Whether an index of rows that is asked for is made now. Not before a write is undone: the index
+                would have its rows, and no delta commit whose rollback removes them.
 
         Raises:
             RefusedError: Rows would be missing from an index that hudi_py does not maintain.
@@ -97,7 +99,8 @@ class MetadataTableKeeper:
                 drop_metadata_table(self.storage, config, self._update)
             return
         # Before anything is created or dropped: it may refuse.
-        places = rows_to_index(self.storage, config, self.settings, self.clock) if writes_data else None
+        is_made = writes_data and makes_index
+        places = rows_to_index(self.storage, config, self.settings, self.clock) if is_made else None
         if config.has_metadata_table:
             if writes_data:
                 # Imported here, and not above: this loads PyArrow, which a clean of a table without statistics can do

@@ -275,7 +275,9 @@ def _sized(file_slice: FileSlice, sizes: Mapping[str, int]) -> FileSlice:
     base, logs = file_slice.base_file, file_slice.log_files
     if base is not None and base.size_bytes is None:
         known = sizes.get(base.name)
-        base = BaseFile(base.name, base.file_id, base.write_token, base.instant_time, base.extension, known)
+        base = BaseFile(
+            base.name, base.file_id, base.write_token, base.instant_time, base.extension, known, base.source
+        )
     if logs:
         logs = tuple(
             attrs.evolve(log, size_bytes=sizes.get(log.name)) if log.size_bytes is None else log for log in logs

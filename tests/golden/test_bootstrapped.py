@@ -34,6 +34,28 @@ def test_rows_are_those_that_hudi_reads(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", JOINED)
+def test_rows_are_the_same_where_folders_are_listed(name, tmp_path):
+    """Folders tell no sizes; where those of the commits are filled in, the file outside of the table stays known."""
+    path = unpack_bootstrapped(name, tmp_path)
+    listed = hudi_py.open_table(path, settings={"hoodie.metadata.enable": False})
+    assert sorted(map(str, plain(listed.rows()))) == sorted(map(str, plain(hudi_py.open_table(path).rows())))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_time_of_the_first_commit_is_no_date_and_stops_nothing(name, tmp_path):
+    """Cleans are replayed without it, and the last write is rolled back also where an index is asked for."""
+    path = unpack_bootstrapped(name, tmp_path)
+    table = hudi_py.open_table(path, settings={"hoodie.metadata.record.index.enable": True})
+    steps = table.simulate(commits_retained=1).steps
+    assert len(steps) == len(table.timeline.writes.completed())
+    if len(steps) > 1:
+        table.rollback(steps[-1].time)
+        before = hudi_py.open_table(path)
+        assert sorted(map(str, plain(before.rows()))) == sorted(map(str, plain(before.rows(as_of=steps[0].time))))
+        assert [] == [each for each in before.check() if each.severity.name != "INFO"]
+
+
+@pytest.mark.parametrize("name", JOINED)
 def test_conditions_and_columns_give_what_is_left_of_all_rows(name, tmp_path):
     """Statistics of the table's own files say nothing about columns that are elsewhere."""
     table = hudi_py.open_table(unpack_bootstrapped(name, tmp_path))

@@ -157,6 +157,13 @@ def test_readme_python_parses_and_uses_public_names():
     assert set() == used - set(_public_names())
 
 
+def test_the_first_example_runs(tmp_path, monkeypatch, capsys):
+    """Names that exist are not all: it once gave a word that no method takes."""
+    monkeypatch.chdir(tmp_path)
+    exec(re.search(r"```python\n(.*?)```", README, re.DOTALL)[1], {})
+    assert "'fare': 10.0" in capsys.readouterr().out
+
+
 def _public_names() -> list[str]:
     for node in tree_of(PACKAGE / "__init__.py").body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":

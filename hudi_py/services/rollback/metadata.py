@@ -21,7 +21,7 @@ def prepare_metadata_table(keeper: MetadataTableKeeper, targets: Iterable[Instan
     A write is undone there by a rollback of the delta commit of the same time. If the metadata table was created after
     the write, it has no such delta commit and would list the write's files for ever. Then it is dropped, and Apache
     Hudi, or our next write with ``hoodie.metadata.enable=true``, creates it again. Indexes that hudi_py does not
-    maintain are switched off.
+    maintain are switched off, and none is created.
 
     Args:
         keeper: Keeper of the metadata table.
@@ -43,4 +43,4 @@ def prepare_metadata_table(keeper: MetadataTableKeeper, targets: Iterable[Instan
             settings = keeper.settings.merged({keys.METADATA_ENABLED.name: False})
             attrs.evolve(keeper, settings=settings).prepare(writes_data=False)
             return
-    keeper.prepare(writes_data=bool(completed))
+    keeper.prepare(writes_data=bool(completed), makes_index=False)

@@ -146,7 +146,11 @@ class _Replay:
         if not self._config.has_window:
             self._recent.clear()
         timeline = Timeline(tuple(each.instant for each in self._recent))
-        kept = windows(timeline, self._config, now=parse_instant_time(time, self._zone), zone=self._zone)
+        try:
+            now = parse_instant_time(time, self._zone)
+        except (ValueError, OverflowError):  # no date, as the time of a bootstrap: no window ends there
+            return None
+        kept = windows(timeline, self._config, now=now, zone=self._zone)
         found = earliest_of(kept)
         earliest = None if found is None else found.requested_time
         # As a real clean: without an earliest commit nothing is planned (rule A-27).

@@ -9,6 +9,7 @@ from hudi_py.mdt.create_index import IndexSizing
 from hudi_py.mdt.lookup import RECORD_INDEX
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.storage.memory import MemoryStorage
+from hudi_py.table import Table
 from hudi_py.testing import INTERRUPTION_MODES
 from support import writes
 from support.crash_points import interruptions
@@ -80,6 +81,32 @@ def test_log_files_are_not_merged_for_it():
     writes.upsert(storage, [{"id": "a", "region": "eu", "ts": 2}])
     before = storage.files()
     with pytest.raises(RefusedError, match="log files"):
+        writes.upsert(storage, writes.CHANGES, **ASKED)
+    assert before == storage.files()
+
+
+def test_a_rollback_makes_no_index(plain):
+    """One that is made before the write is undone would have its rows for ever, and nothing would remove them."""
+    storage = MemoryStorage.from_files(plain)
+    enabled = {"hoodie.metadata.enable": True}
+    writes.upsert(storage, writes.CHANGES, **enabled)
+    writes.upsert(storage, [{"id": "z", "region": "us", "ts": 1}], **enabled)
+    table = Table(storage, settings=ASKED)
+    table.rollback(table.timeline.writes.completed()[-1].requested_time)
+    assert RECORD_INDEX not in writes.open_table(storage).config.metadata_partitions
+    writes.upsert(storage, [{"id": "z", "region": "eu", "ts": 1}], **ASKED)
+    assert_true(storage)
+    assert [] == [each for each in writes.open_table(storage).check() if each.severity.name != "INFO"]
+
+
+def test_a_file_whose_time_is_no_date_has_no_place(plain):
+    """As those of a bootstrap: the index has the date of each row's file. Refused before anything is created."""
+    time = writes.open_table(MemoryStorage.from_files(plain)).timeline.writes.completed()[0].requested_time
+    odd = "0" * 16 + "2"
+    files = {name.replace(time, odd): data.replace(time.encode(), odd.encode()) for name, data in plain.items()}
+    storage = MemoryStorage.from_files(files)
+    before = storage.files()
+    with pytest.raises(RefusedError, match="which is no date"):
         writes.upsert(storage, writes.CHANGES, **ASKED)
     assert before == storage.files()
 
