@@ -111,8 +111,10 @@ def _files(opened: Table, query: Mapping[str, str], _instant: str | None, _optio
 def _columns(opened: Table, query: Mapping[str, str], _instant: str | None, _options: CleanOptions) -> Any:
     from hudi_py.inspection.overview_command import ranges_entry
 
-    path = query.get("partition", "")
-    if path not in opened.partitions():
+    path, known = query.get("partition", ""), opened.partitions()
+    if path not in known and "partition" not in query:
+        raise ConfigError("partition is missing: say whose columns are meant")
+    if path not in known:
         raise NoSuchThing(f"there is no partition {path!r}")
     return {"partition": path, "columns": ranges_entry(opened.column_ranges(path))}
 

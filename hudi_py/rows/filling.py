@@ -17,23 +17,23 @@ Source: Hudi 1.1.1, 1.2.0 ``PartialUpdateHandler``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
 from hudi_py.errors import UnsupportedTable
-from hudi_py.formats.arrow_types import compute
 from hudi_py.model.json_document import parse_json
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _MODE: Final = "hoodie.table.partial.update.mode"
 _MARKER: Final = "hoodie.record.merge.property.hoodie.write.partial.update.unavailable.value"
 _NULLS: Final = "IGNORE_DEFAULTS"
 _MARKED: Final = "FILL_UNAVAILABLE"
-
-Mask = npt.NDArray[np.bool_]
 
 
 @attrs.frozen
@@ -49,6 +49,12 @@ class Filling:
 
     def given(self, column: Any) -> Mask:
         """Shape (n,), True where a column of n values has one that is given."""
+        # Not at the top: looking at a table asks for its rule, and is to be quick.
+        import numpy as np
+        import pyarrow as pa
+
+        from hudi_py.formats.arrow_types import compute
+
         if self.marker is None:
             mask: Mask = column.is_valid().to_numpy(zero_copy_only=False)
             return mask

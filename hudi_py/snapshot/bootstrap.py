@@ -17,7 +17,6 @@ from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
 from hudi_py.formats.bootstrap_index import FOLDER, NAME, sources_of
 from hudi_py.formats.hfile import HFile
 from hudi_py.model.files import FileSlice, SourceFile
-from hudi_py.rows.path_columns import PathColumns
 from hudi_py.storage.base import Storage
 
 _BASE: Final = "hoodie.bootstrap.base.path"
@@ -45,6 +44,8 @@ def with_sources(storage: Storage, table: TableConfig, slices: Iterable[FileSlic
     slices = list(slices)
     if not is_bootstrapped(table) or not any(map(_lacks_columns, slices)):
         return slices
+    from hudi_py.rows.path_columns import PathColumns
+
     properties = table.properties
     kind = properties.get("hoodie.bootstrap.index.class", "").strip()
     if kind not in _KNOWN_INDEX or properties.get("hoodie.bootstrap.index.type", "HFILE").strip() != "HFILE":

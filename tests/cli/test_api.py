@@ -52,7 +52,8 @@ def test_every_address_answers_as_described(site):
     time = said(site, "/t/0/timeline")["instants"][0]["requested_time"]
     for path, operation in document["paths"].items():
         get = operation["get"]
-        required = [each["name"] for each in get["parameters"] if each["in"] == "query" and each["required"]]
+        asked = [each for each in get["parameters"] if each["in"] == "query"]
+        required = [each["name"] for each in asked if each["required"] or path.endswith("/columns")]
         query = "&".join(f"{name}={hudi_py.open_table(site.tables[0]).partitions()[0]}" for name in required)
         response = ask(site, path.format(number=0, instant=time) + (f"?{query}" if query else ""))
         assert response.status == 200, (path, response.body)

@@ -68,6 +68,9 @@ def test_what_a_command_reads_is_never_said_to_have_no_effect(run, table, comman
     for name in ("cow_cleaned-1.1.1", "cow_failed_write-0.15.0"):
         run(*command.split(), table(name), "--json")
     asked_by_the_door = {"hoodie.clean.automatic", "hoodie.archive.automatic", "hoodie.write.lock.provider"}
+    # A wrong hook is refused before anything is done, whatever is asked for.
+    hooks = ("hoodie_py.hook.", "hoodie.write.commit.callback.")
+    asked_by_the_door |= {key.name for key in ALL_KEYS if key.name.startswith(hooks)}
     assert {each for each in looked_up if not effect_of(each) & USES[command]} <= asked_by_the_door
     assert looked_up
     assert all(effect_of(key.name) for key in ALL_KEYS)

@@ -178,8 +178,8 @@ def test_no_bar_without_a_terminal(term, monkeypatch):
     monkeypatch.setenv("TERM", term or "xterm")
     with still_running("clean", is_wanted=True), clean_bar() as on_progress:
         on_progress(CleanProgress(phase="delete", done=1, total=4))
-        [beat] = still_running_module._current
-        assert beat.doing == "deleting  1/4 files"
+        assert still_running_module._current is not None
+        assert still_running_module._current.doing == "deleting  1/4 files"
     assert output.getvalue() == ""
     assert not still_running_module._current
 
