@@ -21,6 +21,8 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.mdt.lookup import RECORD_INDEX, KeyedPartition, Stored
 from hudi_py.mdt.records import RECORD, parsed_schema
+from hudi_py.model.instant import Action
+from hudi_py.timeline.timeline import Timeline
 
 _TYPE: Final = 5
 _UUID_ENCODING: Final = 0
@@ -65,6 +67,19 @@ class RecordIndex(KeyedPartition):
             CorruptMetadata, UnsupportedTable, StorageError: As the class.
         """
         return {key: decode_location(stored) for key, stored in self.find(keys)}
+
+
+def is_between_states(timeline: Timeline) -> bool:
+    """
+    Whether an action that undoes commits is under way, so that the index must not be asked.
+
+    The commits leave the timeline first; the record of the action, which puts the index right or drops it, comes last.
+    In between, an index that was compacted with them still lacks the keys that they deleted.
+
+    Args:
+        timeline: The data table's timeline.
+    """
+    return bool(timeline.pending(Action.ROLLBACK, Action.RESTORE))
 
 
 def decode_location(stored: Stored) -> RecordLocation:

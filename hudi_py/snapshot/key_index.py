@@ -21,7 +21,7 @@ from hudi_py.config.table import TableConfig
 from hudi_py.errors import HudiError
 from hudi_py.mdt.bloom_filters import BloomFilters
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
-from hudi_py.mdt.record_index import RecordIndex, RecordLocation
+from hudi_py.mdt.record_index import RecordIndex, RecordLocation, is_between_states
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.files import FileSlice
 from hudi_py.runtime.log import log
@@ -86,7 +86,8 @@ class KeyIndexes:
 
     def record_index(self) -> RecordIndex | None:
         """
-        The record index, as a context manager; None if the table has none, or has changed since it was opened.
+        The record index, as a context manager; None if the table has none, has changed since it was opened, or is between
+        two states.
 
         The data table's timeline is compared after the metadata table's was loaded, because the metadata table records
         an action before the action completes: the other order could miss one.
@@ -103,6 +104,8 @@ class KeyIndexes:
             return None
         if self.contents.store.load().instants != self.timeline.instants:
             log.info("read.record_index.newer", table=self._storage.root)
+            return None
+        if is_between_states(self.timeline):
             return None
         return RecordIndex(table, self.timeline, metadata)
 

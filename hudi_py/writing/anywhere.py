@@ -32,7 +32,7 @@ from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import conform_batch
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.mdt.lookup import RECORD_INDEX
-from hudi_py.mdt.record_index import RecordIndex
+from hudi_py.mdt.record_index import RecordIndex, is_between_states
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.files import join_path
 from hudi_py.rows.file_keys import texts
@@ -206,6 +206,8 @@ class WrittenTable:
         if not index.in_record_index or RECORD_INDEX not in config.metadata_partitions:
             return self._searched(index, keys)
         timeline = TimelineStore(storage, config).load()
+        if is_between_states(timeline):
+            return self._searched(index, keys)
         with RecordIndex(MetadataTable(storage), timeline) as record_index:
             found = {key: location[:2] for key, location in record_index.locations(keys).items()}
         # Checked before anything is written: an index that names a missing group would send rows to nowhere.

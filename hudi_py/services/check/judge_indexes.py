@@ -14,7 +14,7 @@ from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
 from hudi_py.formats.bloom import BloomFilter
 from hudi_py.mdt.bloom_filters import BloomFilters
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
-from hudi_py.mdt.record_index import RecordIndex
+from hudi_py.mdt.record_index import RecordIndex, is_between_states
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.model.files import join_path, parse_base_file
@@ -57,7 +57,7 @@ def judge_indexes(
         files = _only_base(newest)
         if COLUMN_STATS in names:
             found += judge_statistics(storage, newest, table, timeline)
-        if RECORD_INDEX in names:
+        if RECORD_INDEX in names and not is_between_states(timeline):
             with RecordIndex(table, timeline) as index:
                 found += _judge_rows(storage, files, index)
         if BLOOM_FILTERS in names:
