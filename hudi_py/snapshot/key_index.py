@@ -86,8 +86,8 @@ class KeyIndexes:
 
     def record_index(self) -> RecordIndex | None:
         """
-        The record index, as a context manager; None if the table has none, has changed since it was opened, or is between
-        two states.
+        The record index, as a context manager; None if the table has none, has changed since it was opened, or is
+        between two states.
 
         The data table's timeline is compared after the metadata table's was loaded, because the metadata table records
         an action before the action completes: the other order could miss one.

@@ -2,10 +2,12 @@
 
 import pytest
 
+import hudi_py
 from hudi_py.model.files import BaseFile, LogFile, parse_base_file, parse_log_file
 from hudi_py.services.check.judge_contents import Block, Footer, judge_footer, judge_log
 from hudi_py.versions.format import LogNaming
 from support import writes
+from support.fixtures import unpack_combined
 from support.tables import data_files
 
 NAME = "00000000-0000-0000-0000-000000000000-0_0-1-0_20260101000000000.parquet"
@@ -135,3 +137,12 @@ def test_log_is_judged_by_times_rows_groups_and_partitions(blocks, written, by_s
     assert isinstance(log, LogFile)
     for naming, expected in ((LogNaming.BY_SLICE, by_slice), (LogNaming.BY_WRITE, by_write)):
         assert expected == len(list(judge_log(f"eu/{LOG_NAME}", log, blocks, written, naming))), naming
+
+
+@pytest.mark.parametrize("name", ["virtual_mor-0.15.0", "virtual_mor-1.1.1"])
+def test_rows_without_meta_columns_say_nothing_of_their_file(name, tmp_path):
+    """Tables of Apache Hudi with virtual keys; a file that names one commit and no file is still wrong."""
+    path, _ = unpack_combined(name, tmp_path)
+    assert [] == [each for each in hudi_py.open_table(path).check(contents=True) if each.severity.name == "ERROR"]
+    odd = Footer(3, ("", ""), (BASE.instant_time, BASE.instant_time))
+    assert ["file-content-differs"] == [each.code for each in judge_footer("eu/x", BASE, odd, 3)]
