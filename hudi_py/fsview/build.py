@@ -85,6 +85,7 @@ class ViewContext:
             Asked only where a slice has two base files.
         extensions: File name extensions of the table's base files; empty where any is allowed.
         unknown_commits: Set if the timeline begins with a savepointed commit and there is no archive; else None.
+        as_of: Of a view of an earlier time, that time: slices which later instants opened take no log files.
     """
 
     log_naming: LogNaming
@@ -101,6 +102,7 @@ class ViewContext:
     written_by: Callable[[str], frozenset[str]] = attrs.field(default=_unknown_names, eq=False, repr=False)
     extensions: frozenset[str] = frozenset()
     unknown_commits: UnknownCommits | None = None
+    as_of: str | None = None
 
     def is_committed(self, base_instant_time: str) -> bool:
         """Whether a slice of that base instant is committed (rule Z-2)."""
@@ -271,6 +273,10 @@ def _slice_time(context: ViewContext, base_times: list[str], log: LogFile) -> st
     This is the newest slice that existed when its delta commit completed; while that is pending, the newest of all.
     """
     completion = context.completion_times.get(log.instant_time)
+    if context.as_of is not None and log.instant_time <= context.as_of:
+        # A delta commit that completes after a later compaction was planned logs on that one's slice, which this view
+        # does not show; its rows belong to this time all the same.
+        base_times = base_times[: bisect_right(base_times, context.as_of)]
     if completion is None:
         return base_times[-1] if base_times else log.instant_time
     position = bisect_right(base_times, completion)

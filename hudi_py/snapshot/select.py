@@ -46,6 +46,7 @@ def context_as_of(context: ViewContext, as_of: str) -> ViewContext:
         replaced={key: time for key, time in context.replaced.items() if time <= as_of},
         pending_compactions={},
         pending_clustering={},
+        as_of=as_of,
     )
 
 

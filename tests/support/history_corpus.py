@@ -355,4 +355,10 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             ),
         ),
     ),
+    "earlier time of a delta commit that completed after a later compaction": (
+        (
+            Kind(fixture="rows/mor_cdc-1.0.2", metadata=False, rows=True),
+            (("meanwhile", {"n": 6}, _write(838, small_files=True), ("compact", {})),),
+        ),
+    ),
 }
