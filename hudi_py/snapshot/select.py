@@ -105,10 +105,12 @@ def _undone_start(timeline: Timeline, start: str, undone: Callable[[], Collectio
     of its rows are there.
     """
     first = timeline.first_not_savepointed
-    if first is None or timeline.writes.find(start) is not None:
+    found = timeline.writes.find(start)
+    if first is None or (found is not None and found.is_completed):
         return start
-    # Before the first commit a time that is not active may be archived as well as undone.
-    if start < first and start not in undone():
+    # A rollback of a clustering leaves its plan, which is pending again. And before the first commit a time that is not
+    # active may be archived as well as undone.
+    if (found is not None or start < first) and start not in undone():
         return start
     before = [each.requested_time for each in timeline.commits.completed() if each.requested_time < start]
     return before[-1] if before else start

@@ -355,6 +355,37 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             ),
         ),
     ),
+    "lease on the commit before a clustering that was undone and is planned again, after a clean": (
+        (
+            Kind(version=6, metadata=False),
+            (
+                _write(465, key=5),
+                ("replace", {"kind": "INSERT_OVERWRITE", "seed": 618}),
+                ("plan_clustering", {"seed": 396, "own": 1}),
+                _write(812, "BULK_INSERT", small_files=False),
+                ("cluster", {"own": 2}),
+                _BACK,
+                ("clean", {"options": {"commits_retained": 1, "keep_daily": 3}, "settings": {}}),
+                _BACK,
+                ("lease", {"back": 0, "ttl": 50}),
+            ),
+        ),
+    ),
+    "the same savepoint restored again after a rollback of the first write to a partition": (
+        (
+            Kind(version=6, metadata=True, rows=True),
+            (
+                _write(354, small_files=True),
+                _savepoint(3),
+                _RESTORE,
+                ("statement", {"what": "merge", "seed": 937}),
+                ("plan_clustering", {"seed": 606, "own": 0}),
+                ("rollback", {"back": 1}),
+                ("restore", {"back": 1}),
+                ("lease", {"back": 1, "ttl": 50}),
+            ),
+        ),
+    ),
     "earlier time of a delta commit that completed after a later compaction": (
         (
             Kind(fixture="rows/mor_cdc-1.0.2", metadata=False, rows=True),

@@ -132,7 +132,7 @@ class RestoreService:
         plan = judged.plan
         # Asked again after a crash between completion and the end: the restore is done, only its rollbacks are left.
         last = self._last_restore(timeline, savepoint_time)
-        if last is not None and not plan.instants_to_rollback:
+        if last is not None and not plan.instants_to_rollback and self._leaves_only_its_own(last, timeline):
             self._remove_rollbacks(savepoint_time)
             return codec.decode_restore_metadata(store.read(last), store.path(last))
         prepare_metadata_table(
@@ -242,6 +242,22 @@ class RestoreService:
         if not completed or self.contents.restore_plan(completed[-1]).savepoint_to_restore_timestamp != savepoint_time:
             return None
         return completed[-1]
+
+    def _leaves_only_its_own(self, restore: Instant, timeline: Timeline) -> bool:
+        """
+        Whether a completed restore undid every write that the rollbacks after its savepoint undid.
+
+        A rollback that came later goes with a restore of its own: nothing else would tell any more that its write was
+        undone, and files that it left would look like those of an archived write.
+        """
+        plan = self.contents.restore_plan(restore)
+        undone = {each.requested_time for each in plan.instants_to_rollback}
+        for rollback in self._rollbacks(timeline, plan.savepoint_to_restore_timestamp or ""):
+            stored = stored_plan(self.contents, rollback)
+            target = None if stored is None else stored.instant_to_rollback
+            if target is None or target.requested_time not in undone:
+                return False
+        return True
 
     def ways_back(self, other_than: str = "") -> str:
         """
