@@ -115,7 +115,7 @@ class TableView(OpenedTable):
             earliest_retained=clean.earliest_commit_to_retain,
             holes=holes_of(clean),
             pending_clusterings=frozenset(self.view_context.pending_clustering.values()),
-            undone=lambda: undone_writes(self._contents, timeline),
+            undone=lambda: undone_writes(self._contents, timeline, after=clean.start_clean_time),
         )
         found = EarlierSnapshot(
             contents=self._contents,

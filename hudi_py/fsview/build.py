@@ -85,7 +85,6 @@ class ViewContext:
             Asked only where a slice has two base files.
         extensions: File name extensions of the table's base files; empty where any is allowed.
         unknown_commits: Set if the timeline begins with a savepointed commit and there is no archive; else None.
-        as_of: Of a view of an earlier time, that time: slices which later instants opened take no log files.
     """
 
     log_naming: LogNaming
@@ -102,7 +101,6 @@ class ViewContext:
     written_by: Callable[[str], frozenset[str]] = attrs.field(default=_unknown_names, eq=False, repr=False)
     extensions: frozenset[str] = frozenset()
     unknown_commits: UnknownCommits | None = None
-    as_of: str | None = None
 
     def is_committed(self, base_instant_time: str) -> bool:
         """Whether a slice of that base instant is committed (rule Z-2)."""
@@ -251,14 +249,14 @@ def _slices(context: ViewContext, key: GroupKey, group: _Group) -> list[FileSlic
     if compaction is not None:
         times.add(compaction)
     logs_by_time: dict[str, list[LogFile]] = {}
-    ordered = sorted(times)
+    opened = _Opened(context, times, compaction)
     for log in sorted(group.logs, key=lambda each: each.order):
         # Which slice a log file is on decides whether a clean deletes it with that slice, hence rule Z-4 to the letter.
-        time = log.instant_time if context.log_naming.tells_slice else _slice_time(context, ordered, log)
+        time = log.instant_time if context.log_naming.tells_slice else opened.slice_time(log)
         # A slice of log files alone: its base file was never written, or rows of a new group came as logs.
         if time not in times:
             times.add(time)
-            ordered = sorted(times)
+            opened = _Opened(context, times, compaction)
         logs_by_time.setdefault(time, []).append(log)
     return [
         FileSlice(key[0], key[1], time, group.bases.get(time), tuple(logs_by_time.get(time, ())))
@@ -266,21 +264,30 @@ def _slices(context: ViewContext, key: GroupKey, group: _Group) -> list[FileSlic
     ]
 
 
-def _slice_time(context: ViewContext, base_times: list[str], log: LogFile) -> str:
+class _Opened:
     """
-    Base instant of the slice that a log file of layout 2 belongs to (rule Z-4).
+    Finds the slice that a log file of layout 2 belongs to (rule Z-4).
 
-    This is the newest slice that existed when its delta commit completed; while that is pending, the newest of all.
+    That is the newest one that existed when its delta commit completed; while that is pending, the newest of all.
+
+    Where Apache Hudi counts all base files, a completed delta commit here passes over those of writes that are not
+    completed in this view: of a failed or running write, of a task that came too late, of a later time than the one
+    that is asked for. On such a slice, which nobody is shown, its rows would be missing from the table.
     """
-    completion = context.completion_times.get(log.instant_time)
-    if context.as_of is not None and log.instant_time <= context.as_of:
-        # A delta commit that completes after a later compaction was planned logs on that one's slice, which this view
-        # does not show; its rows belong to this time all the same.
-        base_times = base_times[: bisect_right(base_times, context.as_of)]
-    if completion is None:
-        return base_times[-1] if base_times else log.instant_time
-    position = bisect_right(base_times, completion)
-    return base_times[position - 1] if position else log.instant_time
+
+    def __init__(self, context: ViewContext, times: Iterable[str], compaction: str | None) -> None:
+        self._completion_times = context.completion_times
+        self._all = sorted(times)
+        # The slice that a pending compaction opens is read together with the one below.
+        self._shown = [time for time in self._all if time == compaction or context.is_committed(time)]
+
+    def slice_time(self, log: LogFile) -> str:
+        """Base instant of the slice; the time of the log file itself if there is none."""
+        completion = self._completion_times.get(log.instant_time)
+        if completion is None:
+            return self._all[-1] if self._all else log.instant_time
+        position = bisect_right(self._shown, completion)
+        return self._shown[position - 1] if position else log.instant_time
 
 
 def latest_slices(context: ViewContext, partition: PartitionView) -> tuple[FileSlice, ...]:

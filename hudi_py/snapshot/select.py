@@ -46,7 +46,6 @@ def context_as_of(context: ViewContext, as_of: str) -> ViewContext:
         replaced={key: time for key, time in context.replaced.items() if time <= as_of},
         pending_compactions={},
         pending_clustering={},
-        as_of=as_of,
     )
 
 
@@ -66,7 +65,8 @@ def check_as_of(
         as_of: Instant time.
         earliest_retained: The time from which on the last completed clean kept everything; ``""`` when unknown.
         pending_clusterings: Requested times of pending clusterings, which change no rows.
-        undone: Requested times of the writes that completed rollbacks and restores undid; asked only where it matters.
+        undone: Requested times of the writes that rollbacks and restores undid after that clean; asked only where it
+            matters.
         holes: Times before that window which the last clean kept readable.
 
     Raises:
@@ -105,12 +105,12 @@ def _undone_start(timeline: Timeline, start: str, undone: Callable[[], Collectio
     of its rows are there.
     """
     first = timeline.first_not_savepointed
-    found = timeline.writes.find(start)
-    if first is None or (found is not None and found.is_completed):
+    if first is None:
         return start
-    # A rollback of a clustering leaves its plan, which is pending again. And before the first commit a time that is not
-    # active may be archived as well as undone.
-    if (found is not None or start < first) and start not in undone():
+    # Behind the first commit a time that is not active was undone. Older ones may be archived, and a clustering that
+    # was undone leaves its plan and may have completed again: there only the record of a rollback tells.
+    is_known = timeline.writes.find(start) is not None or start < first
+    if is_known and start not in undone():
         return start
     before = [each.requested_time for each in timeline.commits.completed() if each.requested_time < start]
     return before[-1] if before else start

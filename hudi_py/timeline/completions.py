@@ -98,10 +98,18 @@ def undone_by(content: object) -> set[str] | None:
     return None
 
 
-def undone_writes(contents: Contents, timeline: Timeline) -> frozenset[str]:
-    """Requested times of the writes that completed rollbacks and restores undid; a damaged one says none."""
-    completed = (each for each in timeline.of((Action.ROLLBACK, Action.RESTORE)) if each.is_completed)
-    return frozenset(time for _, content in contents_of(contents, completed) for time in undone_by(content) or ())
+def undone_writes(contents: Contents, timeline: Timeline, *, after: str = "") -> frozenset[str]:
+    """
+    Requested times of the writes that completed rollbacks and restores undid; a damaged one says none.
+
+    Args:
+        contents: Reads the instants.
+        timeline: The active timeline.
+        after: Only those that were requested after this time.
+    """
+    undoing = timeline.of((Action.ROLLBACK, Action.RESTORE))
+    later = (each for each in undoing if each.is_completed and each.requested_time > after)
+    return frozenset(time for _, content in contents_of(contents, later) for time in undone_by(content) or ())
 
 
 def may_run_again(action: str) -> bool:

@@ -386,6 +386,16 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             ),
         ),
     ),
+    "delete beside the base file of a write that died": (
+        (
+            Kind(version=9, metadata=False, lazy=True, deltas=True, rows=True, global_index="GLOBAL_BLOOM"),
+            (
+                _write(871, small_files=True),
+                _crash(7, _write(224, small_files=True), "stop after"),
+                _write(766, "DELETE", small_files=True),
+            ),
+        ),
+    ),
     "earlier time of a delta commit that completed after a later compaction": (
         (
             Kind(fixture="rows/mor_cdc-1.0.2", metadata=False, rows=True),

@@ -135,11 +135,16 @@ def _put_strays(world: World, chance: random.Random) -> None:
 
 @contextmanager
 def _no_strays_left(world: World) -> Iterator[None]:
-    """After archival readers of every release would take them for rows, so none outlives a step but in quarantine."""
+    """
+    After archival readers of every release would take them for rows, so none outlives a step but in quarantine.
+
+    Those of a step that this one is done within stay until that ends.
+    """
+    outer = {path for path in world.strays if world.storage.size(path) is not None}
     try:
         yield
     finally:
-        for path in world.strays:
+        for path in world.strays - outer:
             world.storage.delete(path)
 
 

@@ -54,7 +54,12 @@ def _refuse_young(world: World, partition: str, age: timedelta) -> None:
 
 
 def _of(rows: Rows, partition: str) -> Rows:
-    return {key: row for key, row in rows.items() if key[0] == partition}
+    """Without nulls: a column that another partition's write added changes no row of this one."""
+    return {key: _without_nulls(row) for key, row in rows.items() if key[0] == partition}
+
+
+def _without_nulls(row: Any) -> Any:
+    return {name: value for name, value in row.items() if value is not None} if isinstance(row, dict) else row
 
 
 # ------------------------------------------------------------------ the switch
