@@ -396,6 +396,25 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             ),
         ),
     ),
+    "plan of a clustering beside a restore that is half done": tuple(
+        (
+            Kind(version=version, metadata=version > 6, rows=True),
+            (_W1, _savepoint(), _W2, _W3, _crash(n, _RESTORE), ("plan_clustering", {"seed": 1, "own": 0})),
+        )
+        for version in (6, 9)
+        for n in range(4, 12)
+    ),
+    "rollback that died when all but its own instant was done, merge-on-read": (
+        (
+            Kind(version=6, metadata=True, deltas=True, rows=True),
+            (
+                _write(690),
+                _write(442, small_files=True),
+                _write(346, "DELETE"),
+                _crash(19, _BACK, "succeed but report failure"),
+            ),
+        ),
+    ),
     "earlier time of a delta commit that completed after a later compaction": (
         (
             Kind(fixture="rows/mor_cdc-1.0.2", metadata=False, rows=True),

@@ -36,7 +36,7 @@ MODES: Final = {mode.name: mode for mode in INTERRUPTION_MODES}
 
 
 DO: Final[Mapping[str, Do]] = {**WRITES, **SERVICES, **KEEPING, **RETENTION}
-MAY_LEAVE_A_FAILED_WRITE: Final = frozenset({*WRITES, "expire"})
+MAY_LEAVE_A_FAILED_WRITE: Final = frozenset({*WRITES, "expire"}) - {"plan_clustering"}  # a plan begins no write
 
 
 # ------------------------------------------------------------------ steps that hold steps

@@ -71,7 +71,7 @@ class Expectation:
         self._origins = Origins(timeline, facts.archived)
         self.pending = self._origins.pending
         self.pending_deltas = bool(timeline.pending(Action.DELTA_COMMIT))
-        self.is_restoring = bool(timeline.pending(Action.RESTORE))
+        self.is_undoing = any(map(timeline.pending, (Action.RESTORE, Action.ROLLBACK)))
         self.is_clean_half_undone = False
         """Whether an undo is pending: the metadata table lists what it brings back when it completes."""
         self.known = self._origins.known
@@ -312,8 +312,8 @@ def _unlisted(
         if log_naming.tells_slice and isinstance(parsed, LogFile) and expected.pending_deltas:
             continue  # the name does not show whether a pending delta commit wrote it
         is_of_commit = name in expected.named.get(partition, {})
-        if log_naming.tells_slice and isinstance(parsed, LogFile) and expected.is_restoring and not is_of_commit:
-            continue  # of a write that the restore undoes, or of a rollback: recorded when the restore completes
+        if log_naming.tells_slice and isinstance(parsed, LogFile) and expected.is_undoing and not is_of_commit:
+            continue  # of a write that is being undone, or of a rollback itself: recorded when that completes
         path = join_path(partition, name)
         if name in listed:
             is_taken_back = listed[name] == _TAKEN_BACK_SIZE and log_naming.tells_slice and isinstance(parsed, LogFile)

@@ -188,14 +188,15 @@ class ClusteringService:
         """
         require_checked_by_writers(self.settings)
         store = self.contents.store
-        # Before the lock: rolling back deletes files, which may take longer than a lock is valid.
-        self.roll_back_failed(store.load())
         with store.lock.held("clustering"):
             # The lock is ours, so a half-written file is of a process that has died.
             recover_properties(store.storage)
-            timeline = store.load()
-            self._refuse_restore(timeline)
-            refuse_lost_writes(timeline, self.contents, self.table)
+            timeline = self._refuse_unless_sound()
+        # Between two holds of the lock: rolling back deletes files, which may take longer than a lock is valid. And only
+        # after the table was judged, so that a refusal has changed nothing.
+        self.roll_back_failed(timeline)
+        with store.lock.held("clustering"):
+            timeline = self._refuse_unless_sound()
             self.metadata_table.prepare(writes_data=True)
             timeline, listing = open_snapshot(store, self.table, self.settings)
             planned = self._plan(timeline, listing)
@@ -278,6 +279,13 @@ class ClusteringService:
             f"{self.contents.store.storage.root} has no pending clustering {requested_time}; see hudi-py timeline "
             "--state requested"
         )
+
+    def _refuse_unless_sound(self) -> Timeline:
+        """The timeline, if no restore is pending and no completed write is lost."""
+        timeline = self.contents.store.load()
+        self._refuse_restore(timeline)
+        refuse_lost_writes(timeline, self.contents, self.table)
+        return timeline
 
     @staticmethod
     def _refuse_restore(timeline: Timeline) -> None:
