@@ -13,6 +13,8 @@ from typing import Final
 from hudi_py.errors import ConfigError, CorruptMetadata
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_CALENDAR_BEGINS: Final = datetime(1, 1, 1)  # noqa: DTZ001 - of any zone
+_CALENDAR_ENDS: Final = datetime(9999, 12, 31, 23, 59, 59, 999_000)  # noqa: DTZ001 - of any zone
 _FORMAT: Final = "%Y%m%d%H%M%S"
 _NO_LIMIT: Final = "00000000000000000"
 _HOUR: Final = timedelta(hours=1)
@@ -38,13 +40,22 @@ def is_time(text: str) -> bool:
     return text.isdecimal() and text.isascii()
 
 
+def moment_of(epoch_ms: int, zone: tzinfo = timezone.utc) -> datetime:
+    """
+    Return the time of *epoch_ms*, milliseconds since 1970, in *zone*.
+
+    Files of a table may hold any number: for one beyond the calendar this is a moment in its last or first year.
+    """
+    try:
+        return (EPOCH + timedelta(milliseconds=epoch_ms)).astimezone(zone)
+    except OverflowError:
+        end = _CALENDAR_ENDS if epoch_ms > 0 else _CALENDAR_BEGINS
+        return end.replace(tzinfo=zone)
+
+
 def iso_utc(epoch_ms: int) -> str:
     """Return ISO 8601 in UTC with milliseconds; the last moment of year 9999 for later times."""
-    try:
-        moment = EPOCH + timedelta(milliseconds=epoch_ms)
-    except OverflowError:
-        return "9999-12-31T23:59:59.999Z"
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment_of(epoch_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def time_before(now: datetime, span: timedelta, zone: tzinfo) -> str:

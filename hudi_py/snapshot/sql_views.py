@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime, timezone, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any, Final
 
 import attrs
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Action, Instant
-from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.model.instant_time import moment_of, parse_instant_time
 from hudi_py.model.records import SavepointMetadata
 from hudi_py.services.check.findings import Finding
 from hudi_py.services.usage.facts import FileUse
@@ -111,9 +111,7 @@ def savepoints_view(savepoints: Iterable[tuple[Instant, SavepointMetadata]]) -> 
             "created_by": content.savepointed_by,
             "comment": content.comments,
             "files": sum(map(len, content.files.values())),
-            "expires_at": None
-            if content.expires_at_ms is None
-            else datetime.fromtimestamp(content.expires_at_ms / 1000, timezone.utc),
+            "expires_at": None if content.expires_at_ms is None else moment_of(content.expires_at_ms),
         }
         for instant, content in savepoints
     )

@@ -7,7 +7,6 @@ Source: rules/timeline 5.2; Hudi ``TimelineArchiverV1``, ``MetadataConversionUti
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata
@@ -21,7 +20,7 @@ from hudi_py.formats.archive_log import (
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.model.files import OWN_FOLDER
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.model.instant_time import format_instant_time
+from hudi_py.model.instant_time import format_instant_time, moment_of
 from hudi_py.runtime.log import log
 from hudi_py.timeline.store import TimelineStore
 
@@ -173,7 +172,7 @@ def _plan_of(store: TimelineStore, group: Group) -> bytes:
 def _modified(store: TimelineStore) -> dict[str, str]:
     """File name to modification time, which in layout 1 is the time of the transition."""
     return {
-        entry.name: format_instant_time(datetime.fromtimestamp(entry.modified_ms / 1000, store.zone))
+        entry.name: format_instant_time(moment_of(entry.modified_ms, store.zone))
         for entry in store.storage.list(store.folder, details=True)
         if entry.modified_ms is not None
     }

@@ -192,7 +192,7 @@ class ClusteringService:
             # The lock is ours, so a half-written file is of a process that has died.
             recover_properties(store.storage)
             timeline = self._refuse_unless_sound()
-        # Between two holds of the lock: rolling back deletes files, which may take longer than a lock is valid. And only
+        # Between two holds of the lock: rolling back deletes files, which may take longer than a lock is valid. Only
         # after the table was judged, so that a refusal has changed nothing.
         self.roll_back_failed(timeline)
         with store.lock.held("clustering"):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import ConfigError
-from hudi_py.model.instant_time import parse_instant_time, resolve_time
+from hudi_py.model.instant_time import EPOCH, iso_utc, moment_of, parse_instant_time, resolve_time
 from support.tables import TableBuilder, at
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
@@ -86,3 +86,20 @@ def test_an_instant_that_is_no_date_is_found_by_its_time(layout):
     builder.table().archive(keep_min_commits=1, keep_max_commits=2)
     assert builder.table().timeline.find(odd[0]) is None
     assert [builder.table().resolve_time(each) for each in odd] == list(odd)
+
+
+@pytest.mark.parametrize("epoch_ms", [2**63 - 1, 253_402_300_800_000, -(2**63), -62_135_596_800_001])
+@pytest.mark.parametrize("zone", [timezone.utc, timezone(timedelta(hours=14)), timezone(timedelta(hours=-12))])
+def test_moment_beyond_the_calendar_is_in_its_first_or_last_year(epoch_ms, zone):
+    """Files of a table may hold any number as a time."""
+    moment = moment_of(epoch_ms, zone)
+    assert moment.year == (9999 if epoch_ms > 0 else 1)
+    assert moment.tzinfo is zone
+    assert iso_utc(epoch_ms).startswith(f"{moment.year:04d}-")
+
+
+@given(st.integers(-62_135_510_400_000, 253_402_214_400_000))
+def test_moment_keeps_each_millisecond(epoch_ms):
+    """Within the calendar nothing is rounded, whatever the zone."""
+    for zone in (timezone.utc, timezone(timedelta(hours=14))):
+        assert (moment_of(epoch_ms, zone) - EPOCH) // timedelta(milliseconds=1) == epoch_ms
