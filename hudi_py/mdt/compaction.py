@@ -32,7 +32,7 @@ Source: rules/timeline 2.2, rules/data-files 11.2; Hudi 0.15.0 to 1.1.1 ``Hoodie
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 import attrs
@@ -62,7 +62,9 @@ _NEW_BASE_MEGABYTES: Final = 120
 """What Apache Hudi takes for the size of a base file where there was none: it stands in the plan, no more."""
 
 
-def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max: int) -> Instant | None:
+def compact(
+    table: MetadataTable, data_timeline: Timeline, *, partitions: Collection[str], delta_commits_max: int
+) -> Instant | None:
     """
     Compact the metadata table if it is due, or finish an interrupted compaction.
 
@@ -72,6 +74,8 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max:
     Args:
         table: The metadata table.
         data_timeline: Timeline of the data table.
+        partitions: Partitions of the metadata table that the properties of the data table name. One that was dropped
+            may still have files, and stand in a plan from before.
         delta_commits_max: Number of log files of the `files` partition at which it is due.
 
     Returns:
@@ -84,13 +88,13 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max:
     if data_timeline.pending():
         return None
     timeline = table.store.load()
-    partitions = table.partitions()
-    if not is_known(partitions):
+    there = table.partitions()
+    if not is_known(there):
         return None
     pending = timeline.pending(*_COMPACTIONS)
     # A pending plan first: new log files go to the slices that it opens, so a second plan could not cover the old ones.
     if pending:
-        return _execute(table, data_timeline, timeline, Requested(table.store, pending[0]))
+        return _execute(table, data_timeline, timeline, Requested(table.store, pending[0]), partitions)
     if not _without_dead(table, data_timeline, timeline):
         return None
     (file_slice, *others) = table.slices(timeline)
@@ -99,7 +103,7 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max:
         return None
     # Merged once for trial, before the plan exists: a stored plan that nobody can carry out stops every later
     # compaction.
-    statistics = _mergeable(table, data_timeline, timeline, partitions)
+    statistics = _mergeable(table, data_timeline, timeline, [name for name in there if name in partitions])
     if statistics is None:
         return None
     time = _time(table, timeline, data_timeline)
@@ -109,7 +113,7 @@ def compact(table: MetadataTable, data_timeline: Timeline, *, delta_commits_max:
         return None
     plan = _plan(table, [file_slice, *statistics])
     requested = Prepared(table.store, Action.COMPACTION, time).request(plan)
-    return _execute(table, data_timeline, timeline, requested)
+    return _execute(table, data_timeline, timeline, requested, partitions)
 
 
 def is_known(partitions: Iterable[str]) -> bool:
@@ -223,8 +227,14 @@ def _operation(table: MetadataTable, file_slice: Slice) -> CompactionOperation:
     )
 
 
-def _execute(table: MetadataTable, data_timeline: Timeline, timeline: Timeline, requested: Requested) -> Instant | None:
-    """Carry out the stored plan; None if hudi_py does not support it."""
+def _execute(
+    table: MetadataTable,
+    data_timeline: Timeline,
+    timeline: Timeline,
+    requested: Requested,
+    partitions: Collection[str],
+) -> Instant | None:
+    """Carry out the stored plan, but for partitions that were dropped since; None if hudi_py does not support it."""
     instant = requested.instant
     source = table.source(table.store.path(instant))
     plan = decode_compaction_plan(table.store.read_plan(instant), source)
@@ -237,7 +247,7 @@ def _execute(table: MetadataTable, data_timeline: Timeline, timeline: Timeline, 
     begun = requested.begin()
     validity = Validity(timeline, data_timeline)
     stats: dict[str, tuple[WriteStat, ...]] = {}
-    for each in _as_recorded(table, timeline, slices):
+    for each in _as_recorded(table, timeline, [each for each in slices if each.partition in partitions]):
         blocks = visible_blocks(table, each, timeline, validity)
         written = write_merged(table, each, blocks, instant.requested_time)
         stat = _stat(each, written, len(blocks))

@@ -162,7 +162,8 @@ class MetadataTableKeeper:
         metadata = table.store.load()
         # This costs no request beyond the listing that is needed anyway; `compact` reads log files.
         if is_due(metadata, delta_commits_max):
-            compact(table, timeline, delta_commits_max=delta_commits_max)
+            partitions = read_table_config(self.storage).metadata_partitions
+            compact(table, timeline, partitions=partitions, delta_commits_max=delta_commits_max)
             metadata = table.store.load()
         return metadata.last_time
 

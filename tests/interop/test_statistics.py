@@ -14,7 +14,6 @@ import hudi_py
 from hudi_py.formats.records_codec import decode_compaction_plan
 from hudi_py.local.rows import ArrowRows
 from hudi_py.mdt.blocks import Validity, visible_blocks
-from hudi_py.mdt.compaction import compact
 from hudi_py.mdt.read_statistics import StatisticsReader, open_part
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable, Slice
 from hudi_py.model.files import parse_base_file, parse_log_file
@@ -23,6 +22,7 @@ from hudi_py.storage.local import LocalStorage
 from hudi_py.testing import Crash, StopBefore
 from support import writes
 from support.interop_sample import sized
+from support.metadata_tables import compact_metadata_table
 
 pytestmark = pytest.mark.oracle
 
@@ -109,7 +109,7 @@ def statistics(storage):
 
 def compacted(storage):
     timeline = hudi_py.open_table(storage.root).timeline
-    return compact(MetadataTable(storage), timeline, delta_commits_max=1)
+    return compact_metadata_table(storage, timeline, 1)
 
 
 def agree(peer, path, expected, *, skips=True):
@@ -206,7 +206,7 @@ def test_real_hudi_takes_over_a_compaction_that_we_left_half_done(peer, tmp_path
         storage = StopBefore(LocalStorage(str(path)), n)
         timeline = hudi_py.open_table(str(path)).timeline
         try:
-            compact(MetadataTable(storage), timeline, delta_commits_max=1)
+            compact_metadata_table(storage, timeline, 1)
         except Crash:
             pass
         else:

@@ -415,6 +415,16 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             ),
         ),
     ),
+    "statistics dropped while a compaction of the metadata table is planned that names them": (
+        (
+            Kind(version=8, fixture="cow_partitioned-1.0.2", metadata=None, deltas=True),
+            (
+                _write(607, "BULK_INSERT", small_files=True, services={"age_retained": "30m"}),
+                _crash(3, ("replace", {"kind": "INSERT_OVERWRITE", "seed": 395}), "succeed but report failure"),
+                _BACK,
+            ),
+        ),
+    ),
     "earlier time of a delta commit that completed after a later compaction": (
         (
             Kind(fixture="rows/mor_cdc-1.0.2", metadata=False, rows=True),

@@ -18,7 +18,6 @@ from hudi_py.formats.records_codec import (
     encode_rollback_plan,
 )
 from hudi_py.mdt.changes import changes_of_clean, changes_of_commit, changes_of_rollback
-from hudi_py.mdt.compaction import compact
 from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
@@ -41,6 +40,7 @@ from hudi_py.model.records import (
 )
 from hudi_py.storage.local import LocalStorage
 from hudi_py.timeline.store import TimelineStore
+from support.metadata_tables import compact_metadata_table
 
 PROPERTIES = ".hoodie/hoodie.properties"
 POLICY = "KEEP_LATEST_FILE_VERSIONS"
@@ -138,8 +138,7 @@ class OurTable:
 
     def compact(self):
         """Compact the metadata table, however few its logs."""
-        table = MetadataTable(self.storage)
-        return compact(table, self._store().load(), delta_commits_max=1)
+        return compact_metadata_table(self.storage, self._store().load(), 1)
 
     def create_metadata_table(self) -> None:
         """Make the metadata table from a listing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hudi_py.config.table import TableConfig, table_config
 from hudi_py.formats.properties import format_properties, parse_properties
+from hudi_py.mdt.compaction import compact
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.files import format_base_file, join_path
@@ -33,6 +34,12 @@ def with_metadata_table() -> list[str]:
 def table_of(name: str) -> MemoryStorage:
     """A fixture's ``.hoodie`` folder."""
     return MemoryStorage.from_files(metadata_files(name))
+
+
+def compact_metadata_table(storage: Storage, timeline: Timeline, delta_commits_max: int) -> Instant | None:
+    """Compact the metadata table of a table if it has that many log files; *timeline* is the data table's."""
+    partitions = config_of(storage).metadata_partitions
+    return compact(MetadataTable(storage), timeline, partitions=partitions, delta_commits_max=delta_commits_max)
 
 
 def config_of(storage: Storage) -> TableConfig:

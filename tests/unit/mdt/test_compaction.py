@@ -6,7 +6,7 @@ import pytest
 
 from hudi_py.errors import RefusedError
 from hudi_py.mdt.changes import ListingChanges
-from hudi_py.mdt.compaction import compact, is_due
+from hudi_py.mdt.compaction import is_due
 from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import record_rollback, write_delta_commit
@@ -16,6 +16,7 @@ from support.metadata_tables import (
     LATER,
     VERSIONS,
     begin,
+    compact_metadata_table,
     config_of,
     end,
     listing,
@@ -33,7 +34,7 @@ TIMES = [f"2099010100000{number:04d}" for number in range(20)]
 
 
 def compacted(storage, least=1):
-    return compact(MetadataTable(storage), timeline_of(storage), delta_commits_max=least)
+    return compact_metadata_table(storage, timeline_of(storage), least)
 
 
 def commit(storage, number, *, complete=True):

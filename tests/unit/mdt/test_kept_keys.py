@@ -7,7 +7,6 @@ import pytest
 
 from hudi_py.local.rows import ArrowRows
 from hudi_py.mdt.bloom_filters import decode_filter
-from hudi_py.mdt.compaction import compact
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
 from hudi_py.mdt.removal import disable_unmaintained_partitions
 from hudi_py.mdt.statistics import key_suffix
@@ -17,7 +16,7 @@ from hudi_py.testing import INTERRUPTION_MODES
 from support import fixtures, writes
 from support.crash_points import interruptions
 from support.indexes import assert_true, loaded, places, recorded
-from support.metadata_tables import update_properties
+from support.metadata_tables import compact_metadata_table, update_properties
 
 INDEXED = [name for name in fixtures.row_fixture_names() if "record_index" in name or "all_indexes" in name]
 INDEXED.remove("cow_all_indexes-1.1.1")  # it has a secondary and an expression index, too
@@ -91,7 +90,7 @@ def test_every_kind_of_write_keeps_the_indexes(name, fresh):
     assert_true(storage, "overwritten")
     writes.open_table(storage).clean(file_versions_retained=1)
     assert_true(storage, "cleaned")
-    assert compact(MetadataTable(storage), writes.open_table(storage).timeline, delta_commits_max=1)
+    assert compact_metadata_table(storage, writes.open_table(storage).timeline, 1)
     assert_true(storage, "compacted again")
     write(storage, changed(storage, 2, id=lambda n: f"all{n}"), "INSERT_OVERWRITE_TABLE")
     assert_true(storage, "all overwritten")
@@ -153,7 +152,7 @@ def test_what_a_compaction_merged_takes_the_index_along(name, way, fresh):
     write(storage, changed(storage, 2), "DELETE")
     table = writes.open_table(storage)
     newest = table.timeline.commits.completed()[-1].requested_time
-    assert compact(MetadataTable(storage), table.timeline, delta_commits_max=1)
+    assert compact_metadata_table(storage, table.timeline, 1)
     if way == "rollback":
         writes.open_table(storage).rollback(newest)
     else:

@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 from hudi_py.local.rows import ArrowRows
-from hudi_py.mdt.compaction import compact
 from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.storage.memory import MemoryStorage
@@ -14,7 +13,7 @@ from hudi_py.testing import INTERRUPTION_MODES
 from support import fixtures, writes
 from support.crash_points import interruptions
 from support.indexes import recorded_statistics
-from support.metadata_tables import update_properties
+from support.metadata_tables import compact_metadata_table, update_properties
 from support.statistics import LOGS, assert_statistics_true, is_same, loaded, recomputed
 
 ALL = {"0.15.0": "rows/cow_all_indexes-0.15.0", "1.0.2": "cow_partitioned-1.0.2", "1.2.0": "cow_partitioned-1.2.0"}
@@ -100,7 +99,7 @@ def test_a_write_keeps_the_statistics_of_a_table(release, fresh):
         assert gone
         assert not gone & storage_names(recorded_statistics(storage, COLUMN_STATS))
     table = writes.open_table(storage)
-    assert compact(MetadataTable(storage), table.timeline, delta_commits_max=1)
+    assert compact_metadata_table(storage, table.timeline, 1)
     assert_statistics_true(storage, "compacted again")
     assert [] == [each for each in table.check() if each.severity.name != "INFO"]
     assert stats_of(storage) == had
@@ -130,7 +129,7 @@ def test_a_rollback_takes_the_statistics_of_its_files_along(release, fresh):
         newest = table.timeline.completed("commit")[-1]
         mine = {path.rpartition("/")[2] for path in storage.files() if f"_{newest.requested_time}.parquet" in path}
         if due == 1:
-            assert compact(MetadataTable(storage), table.timeline, delta_commits_max=1)
+            assert compact_metadata_table(storage, table.timeline, 1)
         try:
             writes.open_table(storage).rollback(newest.requested_time)
         except Exception as error:
@@ -236,7 +235,7 @@ def test_bounds_of_partitions_go_when_their_records_cannot_be_set_back(name, tmp
     """
     storage = loaded(name, tmp_path)
     table = writes.open_table(storage)
-    assert compact(MetadataTable(storage), table.timeline, delta_commits_max=1)
+    assert compact_metadata_table(storage, table.timeline, 1)
     writes.open_table(storage).rollback(table.timeline.completed("commit")[-1].requested_time)
     assert stats_of(storage) == {COLUMN_STATS}
     assert PARTITION_STATS in caplog.text

@@ -17,7 +17,6 @@ from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.commit_codec import decode_commit, encode_commit
 from hudi_py.mdt.changes import ListingChanges
-from hudi_py.mdt.compaction import compact
 from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.records import RECORD
 from hudi_py.mdt.statistics import (
@@ -38,7 +37,7 @@ from hudi_py.model.instant import Action
 from hudi_py.storage.local import LocalStorage
 from support.crash_points import interruptions
 from support.fixtures import unpack
-from support.metadata_tables import LATER, SYNC, begin, end, listing, table_of, timeline_of
+from support.metadata_tables import LATER, SYNC, begin, compact_metadata_table, end, listing, table_of, timeline_of
 
 VERSIONS = ("1.0.2", "1.1.1", "1.2.0")
 WRAPPER = "org.apache.hudi.avro.model.{}Wrapper"
@@ -54,7 +53,7 @@ def everything(storage):
 
 
 def compacted(storage, least=1):
-    return compact(MetadataTable(storage), timeline_of(storage), delta_commits_max=least)
+    return compact_metadata_table(storage, timeline_of(storage), least)
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
