@@ -42,7 +42,7 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
 
     Args:
         commit: Requested time of the commit.
-        table: The table, loaded again after the commit.
+        table: The table; what was loaded of it before the commit is forgotten.
         settings: Of the write.
         engine: Returns the engine that deletes files.
 
@@ -52,7 +52,8 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
     cleans: tuple[CleanResult, ...] = ()
     compactions: tuple[RewriteResult, ...] = ()
     try:
-        services = TableServices(table)
+        # In here, too: whatever fails after the commit must not look as if the rows had not been written.
+        services = TableServices(table.refresh())
         _tag(services)  # before the clean, which may delete files of the commits to tag
         cleans = _clean(services, settings, table, engine)
         if settings[keys.ARCHIVE_AUTOMATIC]:  # after the clean, which makes more commits archivable (G-4)

@@ -318,7 +318,7 @@ class WriteService:
             )
         watch.lap("commit")
         # Behind the with block: the commit is complete, and a failing service must not roll it back.
-        served = serve_after(transaction.instant_time, table.refresh(), self._settings, self._cleaning)
+        served = serve_after(transaction.instant_time, table, self._settings, self._cleaning)
         watch.lap("services")
         return WriteResult(
             instant=transaction.instant_time,

@@ -171,12 +171,23 @@ class WriteTransaction:
 
         A request that was not confirmed, or that was repeated, may have created it. No other process completes a write
         of ours, so if it is completed, we did it.
+
+        Raises:
+            OutcomeUnknown: It could not be looked for.
+            As `Recorded.publish`: It is not there.
         """
         try:
             recorded.publish(metadata)
         except (ConflictError, OutcomeUnknown, StorageError) as error:
             instant = self.begun.instant
-            found = self.contents.store.load().find(instant.requested_time, instant.action)
+            try:
+                found = self.contents.store.load().find(instant.requested_time, instant.action)
+            except HudiError as unseen:
+                raise OutcomeUnknown(
+                    f"whether {instant.requested_time} is completed is not known: {error}; and the timeline of "
+                    f"{self.contents.store.storage.root} could not be read afterwards: {unseen}. Look for the instant "
+                    "with hudi-py timeline before the rows are written again"
+                ) from error
             if found is None or not found.is_completed:
                 raise
             log.warning("commit.confirmed", instant=instant.requested_time, why=str(error))
