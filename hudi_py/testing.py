@@ -22,10 +22,11 @@ from typing import BinaryIO, Generic, NamedTuple, TypeVar, cast
 
 from hudi_py.errors import HudiError, StorageError
 from hudi_py.runtime.clock import SLEEP
-from hudi_py.storage.base import MUTATING_VERBS, Storage
+from hudi_py.storage.base import MUTATING_VERBS, READING_VERBS, Storage
 from hudi_py.storage.wrappers import DelegatingStorage, Paths
 
 __all__ = [
+    "FAILING_READS",
     "INTERRUPTION_MODES",
     "Crash",
     "FailNth",
@@ -227,6 +228,12 @@ INTERRUPTION_MODES = (
     InterruptionMode("succeed but report failure", ReportFailure),
     InterruptionMode("tear", TornWrite),
 )
+
+FAILING_READS = (
+    InterruptionMode("fail to read once", lambda storage, n: FailNth(storage, n, verbs=READING_VERBS)),
+    InterruptionMode("fail to read from now on", lambda storage, n: FailNth(storage, n, None, verbs=READING_VERBS)),
+)
+"""Errors where nothing is being changed; *n* counts listings, reads and sizes."""
 
 
 class Interruption(Generic[S]):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from hudi_py.testing import FAILING_READS
 from support.fixtures import fixture_names, row_fixture_names
 from support.history_laws import Kind
 from support.history_steps import MODES, Step
@@ -196,7 +198,7 @@ def _named(chance: random.Random, kind: Kind, name: str) -> Step:
     if wrapper.endswith("keep"):
         wrapper, step = wrapper[:-5], (step[0], {**step[1], "settings": QUARANTINE})
     if wrapper == "crash":
-        return ("crash", {"mode": chance.choice(list(MODES)), "n": _early(chance)}, step)
+        return ("crash", _interruption(chance), step)
     return ("hudi", {}, step) if wrapper else step
 
 
@@ -205,7 +207,7 @@ def _step(chance: random.Random, kind: Kind) -> Step:
     if wrapped > 0.98:
         return ("damaged lease", {}, _one(chance, ("clean", "rollback", "restore", "archive", "maintain", "undo")))
     if wrapped < 0.17:
-        return ("crash", {"mode": chance.choice(list(MODES)), "n": _early(chance)}, _plain(chance))
+        return ("crash", _interruption(chance), _plain(chance))
     if wrapped < 0.22:
         return ("hudi", {}, _one(chance, ("rollback", "rollback", "restore", "savepoint")))
     if wrapped < 0.30 and kind.lock:
@@ -279,6 +281,12 @@ _WEIGHTS: Mapping[str, int] = {
     "forbid": 1,
     "allow": 2,
 }
+
+
+def _interruption(chance: random.Random) -> dict[str, Any]:
+    mode = chance.choice(list(MODES))
+    # Of calls that read there are about four times as many as of those that change something.
+    return {"mode": mode, "n": _early(chance) * (4 if MODES[mode] in FAILING_READS else 1)}
 
 
 def _early(chance: random.Random) -> int:

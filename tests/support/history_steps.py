@@ -20,7 +20,7 @@ from hudi_py.errors import (
 from hudi_py.model.instant import Action, State
 from hudi_py.storage.base import Storage
 from hudi_py.storage.wrappers import Paths
-from hudi_py.testing import INTERRUPTION_MODES, Crash, Faulty, T
+from hudi_py.testing import FAILING_READS, INTERRUPTION_MODES, Crash, Faulty, T
 from support.history_keeping import DAMAGED_LEASE, KEEPING
 from support.history_laws import REFUSALS, Violation, refused_without_change
 from support.history_retention import RETENTION, files_with_rows, guard
@@ -32,7 +32,7 @@ from support.tables import data_files
 Step = tuple[Any, ...]
 """(name, arguments, inner steps...)."""
 
-MODES: Final = {mode.name: mode for mode in INTERRUPTION_MODES}
+MODES: Final = {mode.name: mode for mode in (*INTERRUPTION_MODES, *FAILING_READS)}
 
 
 DO: Final[Mapping[str, Do]] = {**WRITES, **SERVICES, **KEEPING, **RETENTION}
