@@ -18,7 +18,7 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
-from hudi_py.errors import ConflictError, StorageError
+from hudi_py.errors import ConflictError, OutcomeUnknown, StorageError
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.runtime.repeated import RepeatedWork
@@ -172,6 +172,6 @@ class Heart:
     def _beat_again(self) -> bool:
         try:
             self.beat()
-        except StorageError as error:  # the next beat may go through; `check` has the last word
+        except (StorageError, OutcomeUnknown) as error:  # the next beat may go through; `check` has the last word
             log.warning("heartbeat.missed", instant=self._time, why=str(error))
         return True

@@ -10,7 +10,15 @@ from typing import Final
 import attrs
 
 from hudi_py.config.concurrency import Concurrency
-from hudi_py.errors import ConflictError, HudiError, NotFound, ServiceFailed, TimelineStateError
+from hudi_py.errors import (
+    ConflictError,
+    HudiError,
+    NotFound,
+    OutcomeUnknown,
+    ServiceFailed,
+    StorageError,
+    TimelineStateError,
+)
 from hudi_py.storage.retry import Retry
 from hudi_py.timeline.lock import LockHeld
 from hudi_py.writing.result import WriteResult
@@ -72,6 +80,7 @@ def given_up_after_conflict(transaction: WriteTransaction, concurrency: Concurre
 
     Raises:
         ServiceFailed: The write is completed, and what had to be cleaned up after it was not: it must not be repeated.
+        StorageError: In the place of `OutcomeUnknown` where that is about a step before the completed file.
     """
     try:
         yield
@@ -82,6 +91,10 @@ def given_up_after_conflict(transaction: WriteTransaction, concurrency: Concurre
                 f"commit {time} is completed and its rows are visible, so do not write them again; its markers, its "
                 f"heartbeat or the table's lock could not be deleted: {error}",
                 time,
+            ) from error
+        if isinstance(error, OutcomeUnknown) and not transaction.is_sent:
+            raise StorageError(
+                f"nothing of commit {time} is visible, it was not completed: {error}; the rows can be written again"
             ) from error
         # To roll it back would take the lock, too; when its last heartbeat has expired, a clean does.
         if concurrency.is_shared and isinstance(error, CHANGED_MEANWHILE) and not isinstance(error, LockHeld):

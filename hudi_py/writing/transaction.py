@@ -64,6 +64,7 @@ class WriteTransaction:
         rolled_back: Failed writes that were rolled back before this one began.
         heart: Writes heartbeats while the write runs; only with the failed-writes policy LAZY.
         beginners: Other writers that are waited for before the write completes; None if none is expected.
+        is_sent: Whether the completed file was sent: before that, no answer that was lost leaves the commit in doubt.
         is_completed: Whether the completed file is there, so that only the clean-up is owed.
 
     As a context manager it stops the heartbeat at the end. A write that fails leaves its last heartbeat, as in Hudi;
@@ -77,6 +78,7 @@ class WriteTransaction:
     rolled_back: tuple[RollbackMetadata, ...] = ()
     heart: Heart | None = None
     beginners: Beginners | None = None
+    is_sent: bool = False
     is_completed: bool = False
 
     def __enter__(self) -> Self:
@@ -176,6 +178,7 @@ class WriteTransaction:
             OutcomeUnknown: It could not be looked for.
             As `Recorded.publish`: It is not there.
         """
+        self.is_sent = True
         try:
             recorded.publish(metadata)
         except (ConflictError, OutcomeUnknown, StorageError) as error:

@@ -27,6 +27,7 @@ FAULTS = {
     "one call fails": lambda storage, n: FailNth(storage, n, verbs=ALL),
     "all calls fail from one on": lambda storage, n: FailNth(storage, n, times=None, verbs=ALL),
     "an answer is lost": ReportFailure,
+    "nobody knows": lambda storage, n: ReportFailure(storage, n, error=OutcomeUnknown("no answer")),
 }
 
 

@@ -8,10 +8,11 @@ from datetime import timedelta
 import pytest
 
 from hudi_py.config.settings import Settings
-from hudi_py.errors import ConfigError, ConflictError
+from hudi_py.errors import ConfigError, ConflictError, OutcomeUnknown, StorageError
 from hudi_py.model.instant import State
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
+from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.timeline.heartbeat import FOLDER, Heart, Rhythm, heartbeat_ages
 from hudi_py.writing.transaction import begin_write
 from support.tables import NOW, TableBuilder, at, data_files
@@ -29,6 +30,20 @@ class Beaten(MemoryStorage):
     def replace(self, path, data):
         super().replace(path, data)
         self.arrived.release()
+
+
+class Failing(DelegatingStorage):
+    """Every second change but the first is done, and reported as not done."""
+
+    def __init__(self, inner, error):
+        super().__init__(inner)
+        self.count, self.error = 0, error
+
+    def replace(self, path, data):
+        super().replace(path, data)
+        self.count += 1
+        if self.count % 2 == 0:
+            raise self.error
 
 
 def failed(layout: int, *, age_s: float | None) -> TableBuilder:
@@ -70,6 +85,18 @@ def test_heart_beats_until_it_is_stopped():
         pass
     assert not storage.arrived.acquire(timeout=0.05)
     assert storage.size(f"{FOLDER}/{at(1)}") == 0
+
+
+@pytest.mark.parametrize("error", [StorageError("no connection"), OutcomeUnknown("no answer")], ids=repr)
+def test_heart_beats_on_after_a_beat_that_failed(error):
+    """Other writers judge by the age of the file, and a few beats may be missing."""
+    storage = Beaten()
+    heart = Heart(Failing(storage, error), TableBuilder(2).clock, Rhythm(1, 10))
+    heart.start(at(1))
+    for _ in range(4):
+        assert storage.arrived.acquire(timeout=30)
+    assert heart.is_beating
+    heart.stop()
 
 
 @pytest.mark.parametrize("layout", [1, 2])

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from hudi_py.errors import StorageError
+from hudi_py.errors import OutcomeUnknown, StorageError
 from hudi_py.model.files import is_data_file, is_partition_path, join_path
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.memory.notes import Note
@@ -86,7 +86,7 @@ def remember_leftovers(storage: Storage, known: Leftovers, leftovers: Leftovers)
     files = {path: sorted(names) for path, names in sorted(leftovers.items())}
     try:
         LEFTOVERS.store(storage, {"files": files} if files else None)
-    except StorageError as error:
+    except (StorageError, OutcomeUnknown) as error:
         # New names would be forgotten; old ones that stay too long are only tried once more.
         if any(names - known.get(path, frozenset()) for path, names in leftovers.items()):
             raise

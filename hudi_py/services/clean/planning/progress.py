@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 from hudi_py.config.clean import CleanConfig
-from hudi_py.errors import StorageError
+from hudi_py.errors import OutcomeUnknown, StorageError
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.memory.notes import Note
 from hudi_py.services.clean.planning.plan import CleanPlan
@@ -87,7 +87,7 @@ def remember(storage: Storage, progress: Progress) -> None:
         return
     try:
         PROGRESS.store(storage, {"earliest": progress.earliest, "savepoints": sorted(progress.savepoints)})
-    except StorageError as error:
+    except (StorageError, OutcomeUnknown) as error:
         log.warning("clean.progress.not_stored", path=PROGRESS.path, reason=str(error))
 
 
