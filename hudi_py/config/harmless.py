@@ -46,7 +46,8 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.global.index.* hoodie.global.simple.index.*""",
     "it describes indexes that SQL creates; writes do not maintain them": """
         hoodie.expression.index.* hoodie.index.name hoodie.datasource.write.secondarykey.column""",
-    "statistics, Bloom filters and record indexes that a table has are kept as they are; other indexes are dropped": """
+    "statistics, Bloom filters and record indexes that a table has are kept, other indexes are dropped; of "
+    "missing ones only the record index is made, with its own setting": """
         hoodie.metadata.index.* hoodie.metadata.bloom.filter.*""",
     "it only affects size and speed of the metadata table, not its content": """
         hoodie.metadata.* _hoodie.metadata.ignore.spurious.deletes hoodie.file.listing.parallelism""",
