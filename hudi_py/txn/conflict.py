@@ -246,10 +246,13 @@ class Scope:
 
     def archived_meanwhile(self) -> Instant | None:
         """Return a write that was pending and may have completed and been archived since; None if there is none."""
+        # Held against commits alone, oldest of which archival takes first: a clean or rollback from before that write
+        # may well be active still. And any action of that time, because a compaction of layout 1 completes as a commit.
+        first = self.now.first_not_savepointed
+        known = {instant.requested_time for instant in self.now.writes}
         for instant in self.before.writes.pending():
-            if self.now.find(instant.requested_time, instant.action) is None and self.now.is_before_start(
-                instant.requested_time
-            ):
+            time = instant.requested_time
+            if time not in known and (first is None or time < first):
                 return instant
         return None
 

@@ -165,6 +165,20 @@ def test_a_write_that_was_pending_and_is_archived_is_untold():
     assert scope((instant(1), instant(2, state=State.INFLIGHT)), (instant(1),)).archived_meanwhile() is None
 
 
+@pytest.mark.parametrize("action", [Action.CLEAN, Action.ROLLBACK, Action.SAVEPOINT])
+def test_an_older_instant_that_is_no_commit_does_not_hide_that_a_write_is_archived(action):
+    """Archival takes commits first; a clustering that was missed so left its old and its new file group visible."""
+    pending = instant(2, Action.REPLACE_COMMIT, State.INFLIGHT)
+    old = instant(1, action)
+    assert scope((old, pending), (old, instant(3))).archived_meanwhile() == pending
+
+
+def test_a_compaction_that_completed_as_a_commit_is_there():
+    """In layout 1 its action has another name then; who looks for conflicts finds it among the commits."""
+    pending = instant(2, Action.COMPACTION, State.INFLIGHT)
+    assert scope((pending,), (instant(2), instant(3))).archived_meanwhile() is None
+
+
 @pytest.mark.parametrize(
     ("operation", "kind"),
     [("INSERT", Kind.APPEND), ("BULK_INSERT", Kind.APPEND), ("UPSERT", Kind.WRITE), ("CLUSTER", Kind.CLUSTERING),
