@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import attrs
 import fastavro
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from xxhash import xxh64_intdigest
@@ -34,6 +35,10 @@ from hudi_py.mdt.statistics import (
 from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.mdt.update import write_delta_commit
 from hudi_py.model.instant import Action
+from hudi_py.rows.bounds import PathBounds
+from hudi_py.rows.condition import Comparison
+from hudi_py.rows.predicate import filters_of
+from hudi_py.rows.pruning import may_match
 from hudi_py.storage.local import LocalStorage
 from support.crash_points import interruptions
 from support.fixtures import unpack
@@ -186,6 +191,35 @@ def test_bounds_are_compared_as_java_does_but_bytes_without_sign():
         older = record(high, high, kind=kind, value_type=value_type)
         merged = merge_statistics(older, record(low, low, kind=kind, value_type=value_type), "")
         assert (low, high) == (merged.fields["minValue"][1]["value"], merged.fields["maxValue"][1]["value"])
+
+
+def test_no_order_of_merging_rules_out_a_string_that_is_there():
+    """
+    Files tell their bounds in either order of characters, Hudi merges in Java's: each value has to stay within them.
+
+    Asked of all operators that pruning knows, with characters on both sides of the surrogates.
+    """
+    letters = ["", "a", "\x7f", "\ud7ff", "\ue000", "\uff00", "\uffff", "\U00010000", "\U0010ffff"]
+    words = [first + second for first in letters for second in letters]
+    orders = [str, lambda word: word.encode("utf-16-be")]  # Python's is that of UTF-8, as in Parquet
+    bounds_of, schema, used = PathBounds(("s",), pa.string()), pa.schema([("s", pa.string())]), 0
+    for seed in range(400):
+        draw = random.Random(seed)
+        # Of few letters every other time: else some word nearly always has one that makes the bounds unusable.
+        known = words if seed % 2 else [word for word in words if max(word, default="") < "\ud800"]
+        files = [draw.sample(known, 2) for _ in range(3)]
+        merged = None
+        for values in files:
+            order = draw.choice(orders)
+            told = record(min(values, key=order), max(values, key=order), kind="String")
+            merged = told if merged is None else merge_statistics(merged, told, "")
+        bounds = bounds_of.of(statistics_of(merged))
+        used += bounds.minimum is not None
+        for word in {word for values in files for word in values}:
+            for operator in ("=", "<=", ">="):
+                (condition,) = filters_of([Comparison(("s",), operator, word)], schema)
+                assert may_match([condition], lambda path, arrow, found=bounds: [found]), (seed, operator, word)
+    assert used >= 200, "bounds without such characters are to be used"
 
 
 def test_bounds_of_different_kinds_are_not_merged():
