@@ -225,7 +225,7 @@ class WrittenTable:
         wanted: Array = pa.array(keys, pa.string())
         for path, _ in walk_partitions(self._job.storage):
             partition = self.partition(path)
-            owners = partition.owners_of(self._job.storage, wanted)
+            owners = partition.owners_of(self._job.storage, wanted).first
             for number in np.flatnonzero(owners >= 0).tolist():
                 found.setdefault(keys[number], []).append((path, partition.file_ids[owners[number]]))
         # A key stays in its base file until a compaction, so log files may have deleted it in some groups, or in all.

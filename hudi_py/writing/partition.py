@@ -22,6 +22,28 @@ from hudi_py.writing.log_slices import GroupLogs, deleted_in_logs, group_logs, k
 from hudi_py.writing.replaced import check_listed
 
 
+@attrs.frozen(eq=False)
+class Owners:
+    """
+    The file groups of keys.
+
+    Args:
+        first: Shape (n,), position in `PartitionFiles.file_ids` of the group of each key; -1 for a key that is in none.
+        again: Shape (2, m), number of a key and position of a further group that has a row with it, too: a
+            ``bulk_insert`` looks up no keys. Each copy is updated or deleted, as by Apache Hudi.
+    """
+
+    first: npt.NDArray[np.int64]
+    again: npt.NDArray[np.int64]
+
+    def with_copies(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
+        """Return number of the key and owner of each row to write; None where no key has several rows."""
+        if not self.again.size:
+            return None
+        numbers = np.concatenate([np.arange(len(self.first)), self.again[0]])
+        return numbers, np.concatenate([self.first, self.again[1]])
+
+
 @attrs.frozen
 class PartitionFiles:
     """
@@ -48,29 +70,27 @@ class PartitionFiles:
         """Ids of all groups that may hold keys: those with a base file first."""
         return (*self.latest, *(file_id for file_id in self.logs if file_id not in self.latest))
 
-    def owners_of(self, storage: Storage, keys: Array) -> npt.NDArray[np.int64]:
+    def owners_of(self, storage: Storage, keys: Array) -> Owners:
         """
-        Find the file group of each key.
+        Find the file groups of each key.
 
         Args:
             keys: Record keys, n of them.
-
-        Returns:
-            Shape (n,), positions in `file_ids`; -1 for a key that is in no group.
         """
         owners = np.full(len(keys), -1, dtype=np.int64)
         found_in: list[npt.NDArray[np.int64]] = []
+        again = [np.empty((2, 0), dtype=np.int64)]
         is_contested = False
         # The first group with a key gets it. Where log files may have deleted it there, `_settle` decides.
         for file_id in self.file_ids:
             found = self._holds(storage, file_id, keys)
             position = len(found_in)
             found_in.append(np.flatnonzero(found))
-            is_contested = is_contested or bool(self.logs and (found & (owners >= 0)).any())
+            is_contested = is_contested or bool((found & (owners >= 0)).any())
             owners[found & (owners < 0)] = position
         if is_contested:
-            self._settle(storage, keys, owners, found_in)
-        return owners
+            again += self._settle(storage, keys, owners, found_in)
+        return Owners(owners, np.concatenate(again, axis=1))
 
     def _holds(self, storage: Storage, file_id: str, keys: Array) -> npt.NDArray[np.bool_]:
         base, logs = self.latest.get(file_id), self.logs.get(file_id)
@@ -89,18 +109,20 @@ class PartitionFiles:
         keys: Array,
         owners: npt.NDArray[np.int64],
         found_in: list[npt.NDArray[np.int64]],
-    ) -> None:
+    ) -> list[npt.NDArray[np.int64]]:
         """
-        If several groups have the same key, choose the first in which no log file deletes it.
+        If several groups have the same key, choose the first in which no log file deletes it; return the others.
 
         A deleted key stays in its base file until a compaction. If it is then inserted again (an insert looks up no
         keys), its row is in another group.
         """
         # Keys that only one group has need no further reading of log files, and those are nearly all of them.
         counts = np.bincount(np.concatenate(found_in), minlength=len(keys))
-        is_open = counts > 1
+        is_contested = counts > 1
+        is_open = is_contested.copy()
+        again = []
         for position, (file_id, found) in enumerate(zip(self.file_ids, found_in, strict=True)):
-            asked = found[is_open[found]]
+            asked = found[is_contested[found]]
             if not len(asked):
                 continue
             some = keys.take(pa.array(asked, pa.int64()))
@@ -109,8 +131,12 @@ class PartitionFiles:
             lives = np.array([key not in gone for key in some.to_pylist()], dtype=np.bool_)
             # The first living group wins, as in `owners_of`; where all groups have deleted the key, its first owner
             # stays.
-            owners[asked[lives]] = position
-            is_open[asked[lives]] = False
+            chosen = lives & is_open[asked]
+            owners[asked[chosen]] = position
+            is_open[asked[chosen]] = False
+            copies = asked[lives & ~chosen]
+            again.append(np.stack([copies, np.full(len(copies), position, dtype=np.int64)]))
+        return again
 
     def candidates(self) -> list[ExistingFile]:
         """

@@ -119,10 +119,16 @@ def _tag(job: WriteJob, partition: PartitionFiles, rows: pa.Table) -> Iterator[p
         yield from _tag_by_number(job, partition, job.buckets, rows, flat, deletes)
         return
     # Combined before the look-up, so that each key is searched once.
-    owners = partition.owners_of(job.storage, flat) if job.searches else np.full(len(flat), -1, dtype=np.int64)
+    found = partition.owners_of(job.storage, flat) if job.searches else None
+    owners = np.full(len(flat), -1, dtype=np.int64) if found is None else found.first
     known = known_rows(job, partition, flat, owners) if job.duplicates is not Duplicates.ADDED else None
+    copies = None if found is None else found.with_copies()
     if known is not None:
         owners = np.full(len(flat), -1, dtype=np.int64)
+    elif copies is not None:
+        numbers, owners = copies
+        rows = rows.take(pa.array(numbers, pa.int64()))
+        deletes = None if deletes is None else deletes.take(pa.array(numbers, pa.int64()))
     file_ids = partition.file_ids
     partition.refuse_clustering(file_ids[position] for position in np.unique(owners[owners >= 0]))
     kept = owners >= 0

@@ -118,7 +118,11 @@ def _plan(job: WriteJob, partition: PartitionFiles, pieces: list[Piece]) -> _Par
     if is_placed:
         owners = _owners(partition, pieces)
     elif job.searches:
-        owners = partition.owners_of(job.storage, changes.keys)
+        found = partition.owners_of(job.storage, changes.keys)
+        owners, copies = found.first, found.with_copies()
+        if copies is not None and job.duplicates is Duplicates.ADDED:
+            numbers, owners = copies
+            changes = part_of(changes, numbers)  # several for one key, each of them to another group
     else:
         owners = np.full(len(changes.keys), -1, dtype=np.int64)
     if job.duplicates is not Duplicates.ADDED:
