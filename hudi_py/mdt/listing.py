@@ -22,6 +22,7 @@ from hudi_py.model.instant import Action
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.quarantine import pending_undos
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
@@ -106,6 +107,18 @@ def open_as_it_is(
     if FILES_PARTITION not in config.metadata_partitions or settings[keys.METADATA_ENABLED] is False:
         timeline = store.load()
         return timeline, CheckedListing(Contents(store), timeline, only=only)
+    try:
+        return _open_recorded(store, only)
+    except (CorruptMetadata, NotFound):
+        # Another process has dropped the metadata table since the properties were read, which nothing is wrong with.
+        if FILES_PARTITION in read_table_config(store.storage).metadata_partitions:
+            raise
+        timeline = store.load()
+        return timeline, CheckedListing(Contents(store), timeline, only=only)
+
+
+def _open_recorded(store: TimelineStore, only: Collection[str] | None) -> tuple[Timeline, Listing]:
+    """As `open_as_it_is`, of a table whose metadata table is used."""
     table = MetadataTable(store.storage, store.clock)
     # Bounded: beside writers that never rest it is better to say so than to try for ever.
     for _ in range(_LOADS_MAX):

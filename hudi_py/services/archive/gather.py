@@ -19,6 +19,7 @@ from hudi_py.services.archive.plan import ArchiveFacts, NewestClean, data_timeli
 from hudi_py.services.clean.planning.plan import SAVEPOINTED_TIMES
 from hudi_py.services.clean.retention.windows import earliest_to_retain
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 
@@ -41,7 +42,8 @@ def gather(
     Raises:
         CorruptMetadata: The last clean, which says what may be archived, does not decode.
     """
-    has_metadata = FILES_PARTITION in table.metadata_partitions
+    # As the properties are now: since they were read, another process may have made a metadata table or dropped it.
+    has_metadata = FILES_PARTITION in read_table_config(contents.store.storage).metadata_partitions
     return ArchiveFacts(
         table_type=table.table_type,
         form=table.format.archive,
