@@ -112,6 +112,19 @@ def undone_writes(contents: Contents, timeline: Timeline, *, after: str = "") ->
     return frozenset(time for _, content in contents_of(contents, later) for time in undone_by(content) or ())
 
 
+def pending_targets(timeline: Timeline, contents: Contents) -> tuple[str, ...]:
+    """Return the requested times that pending rollbacks undo; one whose plan does not decode was never begun (B-7)."""
+    found = []
+    for instant in timeline.pending(Action.ROLLBACK):
+        try:
+            target = contents.rollback_plan(instant).instant_to_rollback
+        except (CorruptMetadata, NotFound):
+            continue
+        if target is not None:
+            found.append(target.requested_time)
+    return tuple(found)
+
+
 def may_run_again(action: str) -> bool:
     """
     Whether a run under the same time can have completed after a rollback undid one (rules/table-services B-25).

@@ -23,6 +23,8 @@ import attrs
 from hudi_py.errors import ConflictError, HudiError
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.runtime.log import log
+from hudi_py.timeline.completions import pending_targets
+from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.store import Said, TimelineStore
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.conflict import Verdict, judge
@@ -262,5 +264,9 @@ def withdraw(
 
 def _check(store: TimelineStore, ours: Instant, now: Timeline) -> None:
     verdict = judge(ours, now)
+    # Of a process that took ours for dead, by its clock or because this one was stopped: it plans the rollback under
+    # the lock and deletes our files without it, so our heartbeat may look well although they are going.
+    if ours.requested_time in pending_targets(now, Contents(store)):
+        verdict = Verdict.TAKEN_BACK
     if verdict is not Verdict.CLEAR:
         raise ConflictError(f"{store.storage.root}: {ours} {verdict.value}")

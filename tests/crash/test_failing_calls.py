@@ -11,7 +11,7 @@ from hudi_py.local.rows import ArrowRows
 from hudi_py.storage.base import MUTATING_VERBS, READING_VERBS
 from hudi_py.testing import FailNth, ReportFailure
 from hudi_py.write_service import WriteService
-from support.crash_points import EVERY
+from support.crash_points import EVERY, IS_SAMPLE
 from support.writes import OLD, SCHEMA, create_table, merged_rows_of, open_table
 
 SERVICES = {
@@ -67,8 +67,8 @@ def test_error_of_a_write_says_whether_its_rows_are_there(record_property, kind,
         if faulty.fired is None:
             break
     record_property("calls that failed", sum(ended.values()))
-    assert ended["services failed"], ended
-    assert ended["not written"], ended
+    assert ended["done"], ended
+    assert IS_SAMPLE or (ended["services failed"] and ended["not written"]), ended
 
 
 def _write(storage, rows):

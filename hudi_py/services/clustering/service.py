@@ -34,8 +34,8 @@ from hudi_py.services.clustering.opened import StoredPlans
 from hudi_py.services.clustering.plan import PlannedClustering, plan_clustering, stored_plan
 from hudi_py.services.clustering.policy import Candidates, candidates_of, chosen_partitions, commits_since
 from hudi_py.services.rewriting.progress import OnGroup
-from hudi_py.services.rewriting.publish import pending_targets
 from hudi_py.services.rewriting.result import RewriteResult
+from hudi_py.timeline.completions import pending_targets
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import take_down_fence
 from hudi_py.timeline.heartbeat import Rhythm, pulses

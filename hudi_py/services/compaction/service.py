@@ -42,10 +42,11 @@ from hudi_py.services.compaction.execute import carry_out, planned_slices
 from hudi_py.services.compaction.plan import Outlook, blocked_by, nothing, plan_compaction
 from hudi_py.services.compaction.policy import judge_due
 from hudi_py.services.rewriting.progress import OnGroup
-from hudi_py.services.rewriting.publish import pending_targets, publish
+from hudi_py.services.rewriting.publish import publish
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.services.rewriting.tasks import RewriteJob
 from hudi_py.services.rollback.service import RollbackService
+from hudi_py.timeline.completions import pending_targets
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import put_up_fence, take_down_fence
 from hudi_py.timeline.markers import delete_markers_of_completed

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
+from hudi_py.errors import ConflictError
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.model.instant import Action
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.log import log
@@ -72,7 +71,7 @@ def publish(
             check(ready.timeline)
         markers = read_markers(storage, time) or frozenset()
         # Whoever rolls this attempt back deletes its markers; a file without one may already be deleted.
-        if not paths <= {marker.path for marker in markers} or _is_taken_back(ready.timeline, contents, time):
+        if not paths <= {marker.path for marker in markers}:
             raise ConflictError(
                 f"{storage.root}: another process took {begun.instant} over; nothing of this run is visible; try again"
             )
@@ -85,21 +84,3 @@ def publish(
         attempt.end()
     log.info("rewrite.completed", instant=time, operation=operation, files_written=len(paths))
     return metadata
-
-
-def _is_taken_back(timeline: Timeline, contents: Contents, time: str) -> bool:
-    """Whether a pending rollback undoes the instant: it deletes its files."""
-    return any(time == target for target in pending_targets(timeline, contents))
-
-
-def pending_targets(timeline: Timeline, contents: Contents) -> tuple[str, ...]:
-    """Return the requested times that pending rollbacks undo; one whose plan does not decode was never begun (B-7)."""
-    found = []
-    for instant in timeline.pending(Action.ROLLBACK):
-        try:
-            target = contents.rollback_plan(instant).instant_to_rollback
-        except (CorruptMetadata, NotFound):
-            continue
-        if target is not None:
-            found.append(target.requested_time)
-    return tuple(found)
