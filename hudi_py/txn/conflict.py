@@ -51,6 +51,19 @@ def judge(ours: Instant, now: Timeline) -> Verdict:
     return Verdict.COMPLETED if found.is_completed else Verdict.CLEAR
 
 
+def archived_meanwhile(before: Timeline, now: Timeline) -> Instant | None:
+    """Return a write that was pending and may have completed and been archived since; None if there is none."""
+    # Held against commits alone, oldest of which archival takes first: a clean or rollback from before that write may
+    # well be active still. And any action of that time, because a compaction of layout 1 completes as a commit.
+    first = now.first_not_savepointed
+    known = {instant.requested_time for instant in now.writes}
+    for instant in before.writes.pending():
+        time = instant.requested_time
+        if time not in known and (first is None or time < first):
+            return instant
+    return None
+
+
 class Kind(enum.Enum):
     """What an action does to rows; values are texts for people."""
 
@@ -245,16 +258,8 @@ class Scope:
         return None
 
     def archived_meanwhile(self) -> Instant | None:
-        """Return a write that was pending and may have completed and been archived since; None if there is none."""
-        # Held against commits alone, oldest of which archival takes first: a clean or rollback from before that write
-        # may well be active still. And any action of that time, because a compaction of layout 1 completes as a commit.
-        first = self.now.first_not_savepointed
-        known = {instant.requested_time for instant in self.now.writes}
-        for instant in self.before.writes.pending():
-            time = instant.requested_time
-            if time not in known and (first is None or time < first):
-                return instant
-        return None
+        """See `archived_meanwhile`."""
+        return archived_meanwhile(self.before, self.now)
 
     def first_conflict(
         self, ours: Touched, others: Iterable[Touched], isolation: Isolation, *, by_bucket: bool = False

@@ -34,6 +34,7 @@ from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.attempt import Attempt
 from hudi_py.txn.commit import Begun
+from hudi_py.txn.conflict import archived_meanwhile
 
 
 @attrs.frozen(kw_only=True)
@@ -111,7 +112,17 @@ class ClusteringExecutor:
         )
 
     def _refuse_changed(self, plan: ClusteringPlan, seen: Timeline, now: Timeline) -> None:
-        """Refuse to replace a group that was changed since its rows were read: the change would be lost."""
+        """
+        Refuse to replace a group that was changed since its rows were read: the change would be lost.
+
+        Also where a write may have completed and been archived since, because nobody can say what it changed.
+        """
+        archived = archived_meanwhile(seen, now)
+        if archived is not None:
+            raise ConflictError(
+                f"{archived} is archived, so it is unknown what it changed while rows were clustered; the clustering "
+                "was not completed; run it again"
+            )
         # By name and not by time: a commit that was requested earlier may have completed since.
         known = {each.requested_time for each in seen.commits.completed()}
         new = [each for each in now.commits.completed() if each.requested_time not in known]

@@ -7,7 +7,7 @@ Source: rules/table-services E-30 to E-45; Hudi ``ClusteringPlanActionExecutor``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import attrs
 
@@ -18,7 +18,7 @@ from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import ConfigError, ConflictError, RefusedError
 from hudi_py.formats.record_schema import parse_record_schema
-from hudi_py.fsview.build import build_partition, latest_slices
+from hudi_py.fsview.build import GroupKey, build_partition, latest_slices
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -211,6 +211,7 @@ class ClusteringService:
             with requested.withdrawn_if_refused() as now:
                 self._refuse_restore(now)
                 self._refuse_writers(now, timeline)
+                self._refuse_same_groups(now, requested.instant, plan.file_groups)
         log.info("clustering.scheduled", instant=time, groups=len(planned.groups), bytes=planned.size_bytes)
         return requested.instant
 
@@ -309,6 +310,19 @@ class ClusteringService:
         for each in now.commits.completed():
             if each.requested_time not in done:
                 raise ConflictError(f"{each} was completed at this moment")
+
+    def _refuse_same_groups(self, now: Timeline, ours: Instant, groups: Collection[GroupKey]) -> None:
+        """
+        Refuse a plan beside another one for the same file groups, whose rows both would write.
+
+        Without a lock, or if ours was lost while this process was stopped, that one may have come since we planned.
+        """
+        for other in self.pending(now):
+            is_ours = other.requested_time == ours.requested_time
+            theirs = None if is_ours else self.contents.requested_replace(other).clustering_plan
+            common = () if theirs is None else sorted(theirs.file_groups.intersection(groups))
+            if common:
+                raise ConflictError(f"{other} was planned at this moment for file group {common[0][1]}")
 
     @property
     def _stored(self) -> StoredPlans:
