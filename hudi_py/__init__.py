@@ -165,6 +165,7 @@ _NAMES = {
     "row_verbs": "Words",
     "writing.result": "WriteResult",
 }
+# By module, because a line for each name would be three times as long.
 _LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
@@ -301,6 +302,7 @@ def __getattr__(name: str) -> Any:
         if module.startswith("spark.") and (error.name or "").partition(".")[0] != __name__:
             raise ConfigError(f"hudi_py.{name} needs Spark: pip install 'hudi_py[spark]' ({error})") from error
         raise
+    # From now on Python finds the name by itself, without this function.
     globals()[name] = value
     return value
 

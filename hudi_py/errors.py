@@ -127,6 +127,7 @@ class ServiceFailed(HudiError):
     advice = "do not write the rows again; run hudi-py clean"
 
     def __init__(self, message: str, instant: str = "") -> None:
+        # Both go to `Exception`, because pickling keeps only its arguments.
         super().__init__(message, instant)
         self.instant = instant
 

@@ -147,4 +147,4 @@ def merged(
     """Merge rows of this process into a table; see `hudi_py.MergeStatement`."""
     # All rows in memory: each of them may match rows of any file.
     merge = Merge(source=arrow_table(data, service.stored_schema), on=on, clauses=clauses)
-    return service.change(merge.find, "UPSERT", words)
+    return service.change(merge, "UPSERT", words)

@@ -244,6 +244,8 @@ class Table(TableRetention, TableInsight, TableLeases):
 
         def run() -> bool:
             time = service.time_of(savepoint)
+            # First the commit, then the savepoint: the other order would leave the commit as the start of the timeline
+            # (D-7).
             if archive_commit and service.is_passed_by_archival(time):
                 self.services.archive().archive_savepointed(time)
             return service.delete(time)
@@ -302,6 +304,7 @@ class Table(TableRetention, TableInsight, TableLeases):
 
         def run() -> ArchiveResult:
             done = self.services.archive(**settings).run()
+            # Without the lock the upkeep would not get it either.
             if done.bound is not Bound.LOCK:
                 self.services.run_upkeep()
             return done

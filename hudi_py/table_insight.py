@@ -96,6 +96,7 @@ class TableInsight(TableView):
         found = []
         if archived:
             old = load_archived_contents(self.storage, self.config)
+            # Archives have instants in any order.
             found = [event_of(i, old[i], self.zone, is_archived=True) for i in sorted(old, key=_order)]
         # One damaged instant must not hide the history of all others, so its problem becomes part of its event.
         for instant in self.timeline:

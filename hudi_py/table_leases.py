@@ -78,6 +78,7 @@ class TableLeases(TableView):
         try:
             yield
         finally:
+            # Releases it at once, so that the next clean need not wait until it expires.
             keeper.stop()
 
     def take_lease(self, *, ttl: str | timedelta, at: str | datetime | None = None, holder: str | None = None) -> Lease:
@@ -119,6 +120,7 @@ class TableLeases(TableView):
         Raises:
             ConfigError: The name is invalid.
         """
+        # Only for its check of the name.
         consumer_id(name)
         return Consumer(self, self._consumers, name)
 

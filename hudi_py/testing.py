@@ -261,6 +261,7 @@ class Interruption(Generic[S]):
         try:
             operation(cast("Storage", self.faulty))
         except Crash:
+            # A crash that was not ours is one of the test.
             if not self.faulty.is_dead:
                 raise
         except HudiError:
@@ -289,6 +290,7 @@ def interruptions(
         RuntimeError: A case was not run, or the operation never ends.
     """
     for number, mode in enumerate(modes):
+        # Neighbouring modes hit different mutations, so that together they leave none out.
         for n in range(number % every, _ROUNDS_MAX, every):
             case = Interruption(mode, n, fresh())
             yield case
@@ -331,6 +333,7 @@ def _write(storage: Storage, path: str, data: bytes) -> None:
 
 
 def _first_half(paths: Iterable[str]) -> list[str]:
+    # Sorted, so that each run of a test leaves the same files.
     ordered = sorted(paths)
     return ordered[: (len(ordered) + 1) // 2]
 

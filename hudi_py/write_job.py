@@ -53,6 +53,7 @@ def job_of(
         ranged=transaction.metadata_table.columns_to_range(
             table.timeline, schema.schema, is_widened=bool(schema.promoted)
         ),
+        # Only the record index has to hear which keys came and went, and collecting them takes memory.
         tracks_keys=RECORD_INDEX in table.config.metadata_partitions,
     )
     needed = NeededFiles(table.contents, table.timeline)
@@ -76,6 +77,7 @@ def job_of(
         buckets=buckets,
         logs=_log_writing(settings, needed, operation, rules) if is_mor else None,
         change_logs=logging_mode(table.config.properties, table.storage.root),
+        clock=table.contents.store.clock,
     )
 
 

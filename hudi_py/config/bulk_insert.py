@@ -63,6 +63,7 @@ def bulk_insert_layout(settings: Settings) -> BulkInsertLayout:
                 f"{name} has an effect only with {keys.BULK_INSERT_PARTITIONER.name}={_PACKAGE}{_BY_COLUMNS[0]}; "
                 f"set that, too, or leave it out and sort with {keys.BULK_INSERT_SORT_MODE.name}"
             )
+        # Both of these modes sort by partition and key.
         sorts = mode in _SORTS
         return BulkInsertLayout(
             is_chosen=bool(mode), gathers=mode in _REPARTITIONS, is_global=mode == "GLOBAL_SORT", by_key=sorts
@@ -74,6 +75,7 @@ def bulk_insert_layout(settings: Settings) -> BulkInsertLayout:
         )
     if not columns:
         raise ConfigError(f"{keys.BULK_INSERT_PARTITIONER.name} needs {keys.BULK_INSERT_SORT_COLUMNS.name}")
+    # Hudi ignores the mode then; whoever sets it expects its effect.
     if mode:
         raise ConfigError(
             f"{keys.BULK_INSERT_SORT_MODE.name}={mode} has no effect beside {keys.BULK_INSERT_PARTITIONER.name}; "

@@ -126,6 +126,7 @@ def expiry_config_with(settings: Settings, **options: Unpack[ExpiryOptions]) -> 
         raise ConfigError(f"partitions is a list of paths: [{partitions!r}]")
     if by is not None and by not in {each.value for each in ExpiryBy}:
         raise ConfigError(f"by={by}: use one of {', '.join(each.value for each in ExpiryBy)}")
+    # A format has a meaning for no other way.
     if by is None and value_format:
         by = ExpiryBy.VALUE.value
     if max_partitions is not None and max_partitions < 1:

@@ -79,6 +79,7 @@ def hook_config(settings: Settings) -> HookConfig:
     if function and ":" not in function:
         raise ConfigError(f"{keys.HOOK_FUNCTION.name}={function} names no function; write package.module:function")
     try:
+        # Words, not a shell: what a table is called must never become part of a command line.
         command = tuple(shlex.split(settings[keys.HOOK_COMMAND]))
     except ValueError as error:
         raise ConfigError(f"{keys.HOOK_COMMAND.name} cannot be split into words: {error}") from error

@@ -201,6 +201,7 @@ def _zookeeper(settings: Settings) -> ZookeeperConfig:
             f"{keys.ZOOKEEPER_URL.name}; write {keys.ZOOKEEPER_URL.name}={servers}:{port}. Nothing was changed"
         )
     base = _required(settings, keys.ZOOKEEPER_BASE_PATH).rstrip("/")
+    # Apache Hudi takes the table's name, too, where no key is set.
     lock_key = settings[keys.ZOOKEEPER_LOCK_KEY] or _required(settings, keys.TABLE_NAME)
     if not base.startswith("/"):
         raise ConfigError(f"{keys.ZOOKEEPER_BASE_PATH.name}={base} must begin with /; nothing was changed")

@@ -30,6 +30,7 @@ _MERGE_MODE_OF_PAYLOAD: Final = {
 _PAYLOAD_OF_MERGE_MODE: Final = {
     mode: f"org.apache.hudi.common.model.{payload}" for payload, mode in _MERGE_MODE_OF_PAYLOAD.items()
 }
+# Ids that Hudi gave to its two ways of merging; its readers choose the merger by them.
 _EVENT_TIME: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 _COMMIT_TIME: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 
@@ -110,6 +111,7 @@ def _by_payload(settings: Settings) -> dict[str, str]:
 
 def _by_mode(settings: Settings, table_format: TableFormat) -> dict[str, str]:
     ordering = settings[keys.ORDERING_FIELDS]
+    # Where no mode is set, Apache Hudi derives it from the ordering fields, too.
     mode = merge_mode_asked_for(settings) or ("EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING")
     if mode == "EVENT_TIME_ORDERING" and not ordering:
         raise ConfigError("hoodie.record.merge.mode=EVENT_TIME_ORDERING needs hoodie.table.ordering.fields")
@@ -117,6 +119,7 @@ def _by_mode(settings: Settings, table_format: TableFormat) -> dict[str, str]:
         "hoodie.table.keygenerator.type": _key_generator(settings),
         "hoodie.record.merge.mode": mode,
     }
+    # Version 8 stores the mode beside the class that it took the place of, version 9 the mode alone.
     if table_format.names_payload:
         event_time = mode == "EVENT_TIME_ORDERING"
         properties["hoodie.record.merge.strategy.id"] = _EVENT_TIME if event_time else _COMMIT_TIME

@@ -42,6 +42,7 @@ def _span(value: Any) -> timedelta:
 
 
 def _count(value: Any) -> int:
+    # To Python, true is an int, too.
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError("a whole number above 0 is needed")
     return value
@@ -54,6 +55,7 @@ def _text(value: Any) -> str:
 
 
 def _flag(value: Any) -> bool:
+    # By identity, because 1 equals True in Python.
     if value is not True and value is not False:
         raise ValueError("true or false is needed")
     return bool(value)
@@ -149,6 +151,7 @@ def parse_policy(text: str, source: str = "the policy") -> RetentionPolicy:
             values[name] = known.read(value)
         except ValueError as error:
             raise ConfigError(f"{source}, {line(name)} = {value!r}: {error}") from error
+    # An empty document is a mistake: in force, it would let the settings of each process decide.
     if not values:
         raise ConfigError(f"{source} says nothing; see docs/policy.md")
     for one, other, why in _contradictions(values):
@@ -237,6 +240,7 @@ def _compiled(values: Mapping[str, Any]) -> dict[str, str]:
     for name, value in values.items():
         setting = _LINES[name].setting
         if setting is not None:
+            # In the smallest unit of a setting, so that nothing is rounded.
             found[setting.name] = f"{value // _MS}ms" if isinstance(value, timedelta) else _plain(value)
     if "keep.everything" in values:
         found[keys.CLEAN_AGE_RETAINED.name] = f"{values['keep.everything'] // _MS}ms"

@@ -113,6 +113,7 @@ def table_config(properties: Mapping[str, str], source: str) -> TableConfig:
 def _config(entries: tuple[tuple[str, str], ...], source: str) -> TableConfig:
     properties = dict(entries)
     version = _number(properties, "hoodie.table.version", source)
+    # An unknown version may mean anything: nothing of such a table is read.
     if version not in FORMATS:
         raise UnsupportedTable(
             f"{source}: table version {version} is not supported (supported: {', '.join(map(str, FORMATS))}); "
@@ -130,11 +131,13 @@ def _config(entries: tuple[tuple[str, str], ...], source: str) -> TableConfig:
         database=properties.get("hoodie.database.name", ""),
         table_type=_table_type(properties, source),
         version=version,
+        # Tables of older releases do not have the property, and their times are local.
         timezone=properties.get("hoodie.table.timeline.timezone", "LOCAL").upper() or "LOCAL",
         record_key_fields=_names(properties, "hoodie.table.recordkey.fields"),
         partition_fields=tuple(
             field.partition(":")[0] for field in _names(properties, "hoodie.table.partition.fields")
         ),
+        # The second name is that of releases before 1.1.
         ordering_fields=_names(properties, "hoodie.table.ordering.fields")
         or _names(properties, "hoodie.table.precombine.field"),
         hive_style=_flag(properties, "hoodie.datasource.write.hive_style_partitioning", default=False),

@@ -98,6 +98,7 @@ def encode_merge_plan(plan: MergePlan, sync: bytes) -> bytes:
 
 def archive_file_name(number: int) -> str:
     """Return the name of the archive file with this number."""
+    # Readers look at the number alone; the token is the one that Hudi writes.
     return f".commits_.archive.{number}_1-0-1"
 
 
@@ -163,6 +164,7 @@ def encode_entry(entry: ArchivedEntry) -> bytes:
         # Two fields can hold commit metadata; an inflight replacecommit has its own.
         is_profile = entry.action == "replacecommit" and entry.state == "INFLIGHT"
         names = [name for name, record in _PAYLOADS.items() if record == entry.record_name]
+        # By the name of the field Hudi decides which class reads the record.
         value["HoodieInflightReplaceMetadata" if is_profile else names[0]] = entry.payload
     try:
         return encode_record(schema_text(_RECORD), value)

@@ -36,6 +36,7 @@ from hudi_py.formats.avro_values import (
     longs,
     texts,
 )
+from hudi_py.formats.bounds import check_columns
 
 _PADDING: Final = bytes(16)
 _SHORT_MAX: Final = 1 << 6  # smaller numbers take one byte
@@ -100,6 +101,7 @@ def _fields_of(text: str) -> tuple[tuple[str, Node], ...]:
     record = json.loads(text)
     if record["type"] != "record":
         raise ValueError("the schema is not that of a record")
+    check_columns(record)
     compiler = _Compiler()
     compiler.enter(record, "")
     name = _full_name(record, "")

@@ -86,6 +86,7 @@ def decode_avro_file(data: bytes, source: str, reader_schema: str | None = None)
     writer = _foreign_writer(header.schema_bytes, source)
     reader = None
     if reader_schema is not None and reader_schema != writer.text:
+        # Only where schemas differ, because resolving takes time for each record.
         reader = _writer(reader_schema.encode()).parsed
     records: list[dict[str, Any]] = []
     position = header.end
@@ -205,6 +206,7 @@ def _decode_records(payload: bytes, count: int, writer: _Writer, reader: Any, so
         raise CorruptMetadata(
             f"{source}: {writer.record_name} does not decode near byte {stream.tell()} of {len(payload)}: {error!r}"
         ) from error
+    # Bytes that are left over belong to a record of another schema.
     if stream.tell() != len(payload):
         raise CorruptMetadata(f"{source}: {writer.record_name} ends at byte {stream.tell()} of {len(payload)}")
     return records

@@ -196,6 +196,7 @@ def _decimal_of(size: int) -> _Encode:
     def encode(array: Any) -> _Piece:
         raw = np.frombuffer(array.buffers()[1], np.uint8) if len(array) else np.zeros(0, np.uint8)
         wide = raw[array.offset * _DECIMAL_BYTES : (array.offset + len(array)) * _DECIMAL_BYTES]
+        # The lowest bytes in reverse: Arrow is little-endian, Avro big-endian.
         return _fixed(wide.reshape(-1, _DECIMAL_BYTES)[:, size - 1 :: -1] if size else wide.reshape(-1, 0))
 
     return encode

@@ -39,6 +39,7 @@ class At:
     def skip(self, sizes: Numbers | int) -> Numbers:
         """Advance each record by its size; return the earlier positions."""
         began = self.pos
+        # Before anything is read or allocated: in a damaged block, sizes may be anything.
         is_beyond = sizes > self.end - began
         if is_beyond.any() or np.min(sizes, initial=0) < 0:
             raise ValueError("a value does not fit into its record")
@@ -63,6 +64,7 @@ def longs(at: At) -> Numbers:
     byte = at.data[pos]
     more = (byte >= 0x80).nonzero()[0]
     found: Numbers
+    # Most numbers of a block have one byte, and then no loop is needed.
     if not len(more):
         short = byte.astype(np.int64)
         found = (short >> 1) ^ -(short & 1)
@@ -151,6 +153,7 @@ def decimal_of(avro: Mapping[str, Any]) -> Node:
         # Avro has as many bytes as the number needs, big-endian; Arrow has 16, little-endian: extended by the sign.
         places = ends[:, None] + np.arange(-_DECIMAL_BYTES, 0)
         is_value = places >= began[:, None]
+        # A value without bytes is 0; the byte at its place belongs to the next field.
         is_negative = (at.data[began] >= 0x80) & (sizes > 0)
         filler = np.where(is_negative, 0xFF, 0).astype(np.uint8)[:, None]
         wide = np.where(is_value, at.data[np.maximum(places, 0)], filler)

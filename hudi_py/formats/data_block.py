@@ -42,12 +42,14 @@ def _places(content: bytes, source: str) -> tuple[npt.NDArray[np.int64], npt.NDA
         version, count = _HEAD.unpack_from(content)
         if version not in _VERSIONS:
             raise ValueError(f"version {version} is not known")
+        # Before the loop, which a damaged number would make run for minutes.
         if not 0 <= count <= len(content) // _SIZE.size:
             raise ValueError(f"{count} records do not fit")
         ends = []
         at, unpack, step = _HEAD.size, _SIZE.unpack_from, _SIZE.size
         for _ in range(count):
             (size,) = unpack(content, at)
+            # A negative size would lead back into the block, without end.
             if size < 0:
                 raise ValueError("a record of negative size")
             at += step + size

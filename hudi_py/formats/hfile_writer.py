@@ -75,11 +75,13 @@ class HFileWriter:
         Raises:
             ValueError: The key is not larger than the previous one, or longer than 32767 bytes.
         """
+        # Readers search by halving, and would not find a key that is out of order.
         if self._last_row is not None and key <= self._last_row:
             raise ValueError(f"key {key!r} is not larger than the previous one")
         if len(key) > ROW_BYTES_MAX:
             raise ValueError(f"the key has {len(key)} bytes; keys in an HFile have at most {ROW_BYTES_MAX}")
         if not self._block:
+            # The index has the first key of each block.
             self._first_row = key
         full = _full_key(key)
         # The last byte is the number of the transaction, always 0; readers expect it where the file info says so.
@@ -133,6 +135,7 @@ class HFileWriter:
             self._block.clear()
 
     def _encode_info(self, info: Mapping[str, bytes]) -> bytes:
+        # Without entries there is no average to compute.
         count = max(self._count, 1)
         pairs = {
             "KEY_VALUE_VERSION": (1).to_bytes(4, "big"),
@@ -152,6 +155,7 @@ class HFileWriter:
         """Write one block; return its offset and its length on disk."""
         payload = content
         if self._codec == CODEC_GZIP:
+            # 16: with the header of gzip, which HBase's codec expects.
             machine = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS | 16)
             payload = machine.compress(content) + machine.flush()
         checked = HEAD.size + len(payload)

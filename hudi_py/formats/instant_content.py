@@ -48,6 +48,7 @@ def decode_content(data: bytes, source: str, reader_schema: str | None = None) -
     """
     if not data:
         return Content("empty")
+    # By the bytes, because table versions and releases differ in what they write where.
     if data.startswith(MAGIC):
         file = decode_avro_file(data, source, reader_schema)
         if len(file.records) != 1:

@@ -50,6 +50,7 @@ def encode_record(record: InstantRecord, *, table_format: TableFormat, sync: byt
     if isinstance(record, records.CommitMetadata):
         return encode_commit(record, as_json=table_format.commits_are_json, sync=sync)
     if isinstance(record, records.CompactionPlan):
+        # Only these schemas differ between table versions.
         return codec.encode_compaction_plan(record, sync, table_version=table_format.version)
     if isinstance(record, records.RequestedReplaceMetadata):
         return codec.encode_requested_replace(record, sync, table_version=table_format.version)

@@ -18,7 +18,7 @@ def kept_if_small(decode: Callable[Concatenate[bytes, P], T]) -> Callable[Concat
     Keep the results of a decoder for the last 256 contents of up to 16 KB; larger ones are decoded each time.
 
     A small commit looks at the same instants, properties and log blocks up to ten times, and decoding takes longer than
-    reading them. The content is the key, so the files are still read, and a file that was changed is decoded anew.
+    reading them. The content is the key, so the files are still read, and a changed file is decoded again.
     Results are shared: callers must not change them. Errors are not kept.
     """
     kept = functools.lru_cache(maxsize=_ENTRIES)(decode)

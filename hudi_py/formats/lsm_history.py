@@ -130,6 +130,9 @@ def decode_manifest(data: bytes, source: str) -> tuple[HistoryFile, ...]:
     # A name is joined to a folder and read, so it must not lead anywhere else.
     if strays:
         raise CorruptMetadata(f"{source}: names {strays[0]!r}, which is not a file of the timeline history")
+    # A few megabytes could ask for one file a hundred thousand times.
+    if len({file.name for file in files}) < len(files):
+        raise CorruptMetadata(f"{source}: names a file of the timeline history more than once")
     return files
 
 

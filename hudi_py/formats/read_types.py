@@ -77,7 +77,7 @@ def lists_of_vectors(array: Any, target: Any) -> Array:
         target: A list of numbers of fixed width.
 
     Raises:
-        ValueError: The bytes are no whole number of numbers.
+        ValueError: The number of bytes is not a multiple of the size of one number.
     """
     size, number = array.type.byte_width, target.value_type
     dimension, rest = divmod(size, number.bit_width // 8)

@@ -135,6 +135,7 @@ def latest_slices(written: Iterable[Written]) -> dict[GroupKey, ExpectedSlice]:
 
 
 def _latest(group: _Group) -> ExpectedSlice:
+    # What lies on an older base file was merged into this one.
     start = "" if group.base is None else group.base.slice_time
     return ExpectedSlice(group.base, tuple(log for log in group.logs.values() if log.slice_time >= start))
 
@@ -208,7 +209,7 @@ def damaged_file(path: str, size: int, recorded: int, writer: str) -> str:
     """The message about a data file that is not of the size that the completed *writer* recorded (0 when unknown)."""
     wrote = f"the completed {writer} wrote {f'{recorded} bytes' if recorded > _SIZE_UNKNOWN else 'a data file'} there"
     if size == NOT_REGULAR:
-        what = f"is no regular file but a folder, a pipe, a socket or a device, and {wrote}: it was replaced"
+        what = f"is not a regular file but a folder, a pipe, a socket or a device, and {wrote}: it was replaced"
     elif recorded <= _SIZE_UNKNOWN:
         what = f"is empty, and {wrote}: it was cut off or overwritten"
     else:
@@ -263,6 +264,7 @@ def _removed(content: object) -> Iterable[tuple[str, str]]:
     elif isinstance(content, CleanerPlan):
         for path, files in content.files_to_delete.items():
             yield from ((path, file.name) for file in files)
+    # Failed deletions, too: the file may be deleted since.
     elif isinstance(content, RollbackMetadata):
         for path, undone in content.partitions.items():
             for name in (*undone.success_delete_files, *undone.failed_delete_files):

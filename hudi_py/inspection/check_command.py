@@ -94,7 +94,7 @@ def _print_findings(common: Common, table: str, found: tuple[Finding, ...], noth
         print_json([finding_entry(finding) for finding in found])
     else:
         _print(table, found, nothing)
-    # Notes are no problems, and must not fail a job that runs this.
+    # Notes are not problems, and must not fail a job that runs this.
     if any(finding.severity is not Severity.INFO for finding in found):
         raise SystemExit(_PROBLEMS_FOUND)
 

@@ -77,12 +77,14 @@ def cluster(
     if max_bytes is not None:
         config = attrs.evolve(config, bytes_max=max_bytes)
     if dry_run:
+        # Changes go to memory, so that a mistake in a dry run cannot change the table.
         opened = opened.rehearsal()
         service = opened.services.clustering(config)
         _show_plan(common, opened, service, service.plan())
     elif cancel is not None:
         from hudi_py.inspection.rewrite_output import show_cancelled
 
+        # So that a prefix or a date works here as everywhere else.
         time = opened.resolve_time(cancel)
         opened.cancel_clustering(time)
         show_cancelled(common, time, "clustering")

@@ -38,6 +38,7 @@ def plan_report(planned: PlannedClustering, pending: Iterable[Instant], action: 
         "plan": {
             "action": action.value,
             "groups": _ordered(groups),
+            # The groups above are sorted, so that two runs compare; the order of the work is said here.
             "order": [[each.file_id for each in group.slices] for group in planned.groups],
         },
         "totals": {
@@ -74,4 +75,5 @@ def _group(partition: str, file_ids: list[str], outputs: int, logs: int, size_by
 
 
 def _ordered(groups: list[Json]) -> list[Json]:
+    # Plans of Hudi and ours name the same groups in different orders.
     return sorted(groups, key=lambda group: (group["partition"], group["file_ids"]))

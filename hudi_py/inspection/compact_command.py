@@ -115,6 +115,7 @@ def _schedule(common: Common, opened: Table, time: str | None) -> None:
     if common.as_json:
         from hudi_py.inspection.report import instant_entry
 
+        # From the timeline, so that the document shows what is stored.
         found = None if time is None else opened.timeline.find(time)
         print_json({"instant": time, "scheduled": None if found is None else instant_entry(found)})
     elif time is None:

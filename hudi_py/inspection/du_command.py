@@ -43,6 +43,7 @@ def du(common: Common, table: str, by_reason: bool, by_partition: bool, by_commi
       hudi-py du TABLE --commits-retained 3
     """
     opened = common.open(table).read_only()
+    # The same present as a clean's, so that both agree about what the next clean deletes.
     usage = opened.usage(now=common.planning_time(opened), **options)
     common.measure(lambda _now: usage_samples(usage, table))
     # One table is enough unless more are asked for.

@@ -50,6 +50,7 @@ def expire_partitions(
       hudi-py expire-partitions TABLE --days 90 --by last-change
     """
     opened = common.open(table)
+    # A view that refuses every change, in case the plan has a mistake.
     report = (opened.read_only() if dry_run else opened).expire_partitions(
         dry_run=dry_run, now=common.planning_time(opened), **options
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hudi_py.services.doctor.service import Examined
     from hudi_py.table import Table
 
+# By their codes, which are part of the interface; messages are not.
 _STUCK: Final = frozenset({"instant-stuck", "clean-unfinished", "clean-blocked"})
 _OVERDUE: Final = frozenset({"clean-overdue", "clean-overtaken"})
 _ROWS_MAX: Final = 20
@@ -54,6 +55,7 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
     sources = (*locations, *(() if source is None else (source,)))
     if not sources:
         raise ConfigError("give tables, a folder with tables in it, or --tables FILE")
+    # Each table once, even if two of the given folders contain it.
     tables = tuple(dict.fromkeys(each for one in sources for each in tables_of(one, common.storage_options)))
     # A hidden command for each table, so that it runs in a process of its own, with its own errors.
     plan = Plan(command=("fleet-entry",), arguments=common.as_arguments(), tables=tables, parallel=parallel,
@@ -68,6 +70,7 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
     else:
         _print(done, failed)
     if failed:
+        # Last: the tables that could be examined are shown in any case.
         raise SystemExit(SOME_FAILED)
 
 
@@ -77,6 +80,7 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
 def entry(common: Common, table: str) -> None:
     """Examine one table for ``hudi-py fleet``."""
     opened = common.open(table).read_only()
+    # Doctor includes check and usage, which otherwise would each list the table again.
     examined = opened.services.doctor(now=common.planning_time(opened)).run()
     common.measure(lambda now: examined_samples(examined, table, now))
     print_json(table_entry(opened, examined))

@@ -26,6 +26,7 @@ force_option = click.option(
 
 def forced(common: Common) -> Common:
     """Return the options of a call that goes on in spite of leases; the log names each lease when it is passed over."""
+    # As a setting, so that it holds for all services that the command starts.
     return attrs.evolve(common, settings={**common.settings, keys.LEASES_IGNORED.name: "true"})
 
 
@@ -120,11 +121,13 @@ def run(common: Common, table: str, words: tuple[str, ...], ttl: str, at: str | 
     """
     from hudi_py.inspection.lease_child import run_child
 
+    # Released also if the child fails; if this process is killed, the lease expires.
     with common.open(table).kept_lease(ttl=ttl, at=at, holder=holder) as taken:
         names = {"ID": taken.id, "INSTANT": taken.instant, "TABLE": table}
         code = run_child(words, {f"HUDI_PY_LEASE_{name}": value for name, value in names.items()}, quiet=common.as_json)
     if common.as_json:
         print_json({**lease_entry(taken), "command_exit_code": code})
+    # Before the exit code of the child ends this process, or a full pipe could swallow the document.
     sys.stdout.flush()
     click.get_current_context().exit(code)
 

@@ -209,6 +209,7 @@ def simulate(common: Common, table: str, options: CleanOptions) -> None:
       hudi-py simulate s3://lake/trips --commits-retained 5
       hudi-py simulate TABLE --policy KEEP_LATEST_BY_HOURS --hours-retained 24 --json
     """
+    # Nothing is listed: what commits recorded is enough, and keeps the answer the same whatever cleans have deleted.
     found = common.open(table).read_only().simulate(**options)
     if common.as_json:
         print_json(simulation_entry(found))

@@ -62,7 +62,7 @@ def maintain(common: Common, table: str, dry_run: bool, max_deletes: int | None,
 
 
 def _one_of_many(common: Common, table: str, *, dry_run: bool, max_deletes: int | None) -> int:
-    """One run of ``--watch``, of which a failure is told and does not end the others; its exit code."""
+    """One run of ``--watch``, whose failure is reported and does not end the others; its exit code."""
     try:
         report = _run(common, table, dry_run=dry_run, max_deletes=max_deletes)
     except HudiError as error:

@@ -23,6 +23,7 @@ from hudi_py.runtime.clock import MONOTONIC, SystemClock
 OPTION: Final = "--metrics-file"
 _SUCCESS: Final = "hudi_py_command_success_timestamp_seconds"
 _CODE: Final = "hudi_py_command_exit_code"
+# Findings of a check (3) and work that is left over (7) are results, not failures.
 _SUCCEEDED: Final = frozenset({0, 3, 7})
 _INTERRUPTED: Final = 130
 
@@ -89,6 +90,7 @@ def measured(
         if location is not None:
             try:
                 samples += look(now)
+            # A table that cannot be opened must not hide the exit code of the command, which alarms need most.
             except HudiError:
                 samples.append(Sample("hudi_py_table_up", {"table": location}, 0))
         samples += run_samples(command, location, code, MONOTONIC() - started, now)
@@ -125,6 +127,7 @@ def write_metrics(path: str, samples: list[Sample]) -> None:
     """
     try:
         text = metrics_text([*_former_successes(path, samples), *samples])
+        # Written aside and renamed: a collector that reads meanwhile must not see half a file.
         with whole_file(path) as file:
             file.write(text.encode())
     except ConfigError as error:
@@ -139,6 +142,7 @@ def _former_successes(path: str, samples: Iterable[Sample]) -> Iterator[Sample]:
             text = file.read()
     except OSError:
         return
+    # Only of the same commands and tables: those that run no more would look alive for ever.
     yield from (sample for sample in samples_in(text, _SUCCESS) if sample.labels in ran)
 
 

@@ -18,6 +18,7 @@ from hudi_py.model.words import counted, human_bytes
 if TYPE_CHECKING:
     from hudi_py.services.orphans.facts import OrphanReport
 
+# A terminal is for people; scripts have --json.
 _FILES_SHOWN_MAX: Final = 500
 
 
@@ -56,6 +57,7 @@ def orphans(
     if len(chosen) > 1 or (dry_run and quarantine):
         raise ConfigError("--dry-run, --quarantine and --delete exclude each other; give one of them")
     opened = common.open(table)
+    # On a view that refuses every change, so that a mistake cannot delete anything.
     if dry_run:
         opened = opened.read_only()
     report = opened.orphans(
@@ -73,6 +75,7 @@ def orphans(
     if report.failed:
         path, why = next(iter(report.failed.items()))
         say(f"hudi-py: {counted(len(report.failed), 'file')} could not be removed, as {path}: {why}", file=sys.stderr)
+        # After the report, which says what was removed all the same.
         raise SystemExit(1)
 
 

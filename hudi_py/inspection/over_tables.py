@@ -216,8 +216,10 @@ def _printed(outcome: Outcome, head: Mapping[str, Any], *, as_json: bool) -> Out
     """Print the line of a table as soon as it is done."""
     if as_json:
         sys.stdout.write(visible_json(json.dumps({**head, **outcome.entry}, ensure_ascii=False)) + "\n")
+        # At once, so that a program that reads the lines sees how far the run is.
         sys.stdout.flush()
     else:
+        # Exit code 3 of a check is a result, and no failure.
         word = "failed" if outcome.has_failed else ("found" if outcome.exit_code else "ok")
         say(f"{word:<7} {outcome.table}  {_brief(outcome.document)}".rstrip())
     return _without_document(outcome)

@@ -73,8 +73,9 @@ def read(
         at_most_one({"--cdc": cdc, other: value})
     opened = common.open(table)
     if output is not None:
+        # A file of rows inside the table would be a data file that no instant knows.
         check_outside(output, opened.storage.root)
-    # Empty names are left out: a comma at the end is no column.
+    # Empty names are left out: a comma at the end does not stand for a column.
     wanted = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     if with_deletes and start is None:
         raise ConfigError("--with-deletes shows rows deleted after a time; give it with --from")
@@ -98,6 +99,7 @@ def read(
         else:
             say(f"{count} rows written to {output}{_of_files(rows_read, where)}")
         return
+    # All rows: a table on the terminal needs the width of each column.
     rows = [row for batch in batches for row in plain_rows(batch)]
     if common.as_json:
         print_json({"rows": len(rows), "data": rows} | _counts(rows_read, where))

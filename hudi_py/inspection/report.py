@@ -228,6 +228,7 @@ def clean_report(
     """
     deleted = [instant.requested_time for instant in expired]
     return {
+        # Only if there are any: the document had no such key before, and scripts compare documents.
         **({"expired_savepoints": deleted} if deleted else {}),
         "cleans": [
             {

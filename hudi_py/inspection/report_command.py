@@ -41,6 +41,7 @@ def report(common: Common, table: str, output: str, options: CleanOptions) -> No
     """
     opened = common.open(table).read_only()
     if output != "-":
+        # A page among the data files would be a file that no instant knows.
         check_outside(output, opened.storage.root)
     document = page_document(opened, now=common.planning_time(opened), options=options)
     data = page_html(document, f"{opened.config.name}: hudi-py report").encode()
@@ -49,6 +50,7 @@ def report(common: Common, table: str, output: str, options: CleanOptions) -> No
             raise ConfigError("-o - and --json both want standard output; give a file")
         sys.stdout.write(data.decode())
         return
+    # Renamed when it is complete, so that a page which is open is never half a file.
     with whole_file(output) as file:
         file.write(data)
     if common.as_json:

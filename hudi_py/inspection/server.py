@@ -62,7 +62,7 @@ class Server(ThreadingHTTPServer):
                 request.settimeout(1)
                 request.sendall(_BUSY)
             except OSError:
-                pass  # the client is gone, or reads nothing
+                pass  # the client has closed the connection, or reads nothing
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)

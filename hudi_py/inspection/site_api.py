@@ -143,7 +143,7 @@ def _plan(opened: Table, query: Mapping[str, str], _instant: str | None, _option
     """What a clean with other settings would delete."""
     chosen: dict[str, Any] = {}
     for name, value in query.items():
-        # Nine digits at most: more is no setting that anybody means, and keeps numbers small.
+        # Nine digits at most: nobody means more, and keeps numbers small.
         if name == "policy":
             chosen[name] = value
         elif value.isascii() and value.isdecimal() and int(value[:9]) > 0:

@@ -26,6 +26,7 @@ class Beat:
     def __init__(self, command: str, period: float = PERIOD_SECONDS) -> None:
         self._command, self._period = command, period
         self._over = threading.Event()
+        # A daemon, so that a command that fails without stopping it can end.
         self._thread = threading.Thread(target=self._tell, name="still-running", daemon=True)
         self.doing = ""
 

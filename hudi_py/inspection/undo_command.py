@@ -15,6 +15,7 @@ from hudi_py.model.words import counted, human_bytes
 if TYPE_CHECKING:
     from hudi_py.services.undo.result import UndoReport
 
+# A terminal is for people; scripts have --json.
 _FILES_SHOWN_MAX: Final = 500
 
 

@@ -25,7 +25,7 @@ def watch_span(text: str) -> timedelta:
     Return the time between two runs.
 
     Raises:
-        ConfigError: It is no span of time.
+        ConfigError: It is not a span of time.
     """
     span = parse_duration(text)
     if not span:

@@ -44,6 +44,7 @@ def _writing(function: Callable[..., WriteResult]) -> Callable[..., None]:
 
         if "operation" in arguments:
             arguments["operation"] = operation_of(arguments["operation"], common.settings)
+        # Parsed first, because a wrong key must not cost the time of opening the table.
         words = commit_words(None if write_key is None else parse_write_key(write_key), retries=retries)
         # Opened before the rows are read: a table that cannot be written to is refused at once.
         service = service_of(
@@ -51,6 +52,7 @@ def _writing(function: Callable[..., WriteResult]) -> Callable[..., None]:
             settings=common.settings,
             storage_options=common.storage_options,
             is_rehearsal=dry_run,
+            # Only write creates a table: a misspelled path of the others would become a new, empty one.
             must_exist=function.__name__ != "write",
         )
         try:

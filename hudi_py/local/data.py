@@ -69,6 +69,7 @@ def row_stream(data: Any) -> RowStream | None:
     paths = [data] if isinstance(data, str | os.PathLike) else data if _is_paths(data) else None
     if paths is not None:
         found = parquet_stream(paths)
+    # The stream of a pandas DataFrame has its index among the columns.
     elif hasattr(data, "__arrow_c_stream__") and not _is_pandas(data):
         reader = data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
         found = read_once(reader.schema, reader)

@@ -38,6 +38,7 @@ def gathered(
     stream = row_stream(data)
     if stream is None:
         table = arrow_table(data, stored)
+        # Rows that are in memory already stay there as long as they may.
         if table.nbytes <= memory.rows_bytes:
             yield ArrowRows(table)
         else:
@@ -48,6 +49,7 @@ def gathered(
         yield ArrowRows(pa.Table.from_batches(head, schema=stream.schema))
         return
     given = read_once(stream.schema, _emptying(head, rest))
+    # Rows that are read once go straight to the write, without a temporary file.
     if not is_repeated:
         yield StreamedRows(given, memory)
         return

@@ -95,6 +95,7 @@ def _together(keyed: Spill, size_max: int) -> Iterator[list[int]]:
 
 def _add(piece: Piece, placed: Spill, numbers: dict[_Group, int]) -> None:
     assert piece.file_ids is not None
+    # New keys, which have no file id, are a group of their own.
     ids: Any = piece.file_ids.dictionary_encode(null_encoding="encode")
     places = [
         numbers.setdefault((piece.partition_path, file_id, piece.are_deletions), len(numbers))

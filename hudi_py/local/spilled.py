@@ -76,6 +76,7 @@ def run_side_by_side(tasks: Iterable[Task]) -> list[WrittenFile]:
     In the order of the tasks, so that the commit lists files in the same order whatever thread was faster.
     """
     with ThreadPoolExecutor(_threads()) as pool:  # waits for threads that run, even if one fails
+        # The number keeps the names of files apart, as the number of the partition does on Spark.
         running = [pool.submit(task, TaskIdentity(number, 0, 0)) for number, task in enumerate(tasks)]
         try:
             return [result for task in running for result in task.result()]
@@ -101,6 +102,7 @@ def _by_partition(job: WriteJob, batches: Iterable[pa.RecordBatch], spill: Spill
 
 def _tasks(job: WriteJob, spill: Spill, paths: list[str], memory: Memory) -> Iterator[Task]:
     """Yield what is to be done: several small partitions at once, or one large partition."""
+    # A bulk insert looks up no keys, so partitions of any size pass through.
     streams = job.operation == "BULK_INSERT" and job.buckets is None
     together: list[int] = []
     size = 0

@@ -54,6 +54,7 @@ class StreamedRows:
             schema = schema.append(pa.field(GENERATED, pa.string()))
         if job.anywhere is not None and job.searches:
             return write_placed(job, job.anywhere, batches, schema, self.memory)
+        # Rows are then written as they come, and nothing has to be kept apart.
         is_plain = not job.combine and not job.layout.sorts and not job.keys.partition_fields
         if job.operation == "BULK_INSERT" and job.buckets is None and is_plain:
             return run_bulk_task(job, batches, TaskIdentity(partition_id=0, stage_id=0, attempt_id=0))

@@ -58,7 +58,7 @@ def decode_filter(stored: Stored) -> BloomFilter | None:
         record: Any = fastavro.schemaless_reader(io.BytesIO(stored.value), parsed_schema(stored.schema), None)
         kind, fields = record["type"], record["BloomFilterMetadata"]
         type_code, text, is_deleted = fields["type"], fields["bloomFilter"].decode("ascii"), fields["isDeleted"]
-    except Exception as error:  # fastavro fails in many ways on bytes that are no record
+    except Exception as error:  # fastavro fails in many ways on bytes that are not a record
         raise CorruptMetadata(f"{stored.source}: a record of {BLOOM_FILTERS} does not decode: {error!r}") from error
     if kind != _TYPE:
         raise CorruptMetadata(f"{stored.source}: a record of type {kind} does not belong in {BLOOM_FILTERS}")

@@ -36,7 +36,7 @@ from hudi_py.rows.column_ranges import ColumnRange, has_range, joined
 from hudi_py.versions.format import MetadataTableFormat
 
 COLUMNS_MAX: Final = 32
-"""``hoodie.metadata.index.column.stats.max.columns.to.index``: so many of the first columns Hudi 1.x takes."""
+"""``hoodie.metadata.index.column.stats.max.columns.to.index``: how many of the first columns Hudi 1.x takes."""
 INDEXED_META: Final = ("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_record_key")
 _MODEL: Final = "org.apache.hudi.avro.model."
 _SCALE: Final = 15

@@ -102,7 +102,7 @@ class KeptRecordIndex:
         Args:
             come: Key to the place of a row that is new there.
             rewritten: Key to the place of a row that may have been there before.
-            gone: Key to places where its row is no longer.
+            gone: Key to the places that do not hold its row any more.
         """
         # Keys that come need no look-up: their record is written whatever it says now.
         asked = (rewritten.keys() | gone.keys()) - come.keys()

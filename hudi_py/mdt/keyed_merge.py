@@ -97,7 +97,7 @@ def _renamed(stored: Stored, schema: str, file_name: str) -> bytes:
         record: Any = fastavro.schemaless_reader(io.BytesIO(stored.value), parsed_schema(stored.schema), None)
         out = io.BytesIO()
         fastavro.schemaless_writer(out, parsed_schema(schema), {**record, "_hoodie_file_name": file_name})
-    except Exception as error:  # fastavro fails in many ways on bytes that are no record
+    except Exception as error:  # fastavro fails in many ways on bytes that are not a record
         raise CorruptMetadata(f"{stored.source}: a record does not decode: {error!r}") from error
     return out.getvalue()
 

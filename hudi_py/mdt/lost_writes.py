@@ -118,14 +118,14 @@ def _with_checksum(store: TimelineStore, times: Collection[str]) -> set[str]:
 
 
 def _with_files(contents: Contents, times: set[str]) -> set[str]:
-    """Those of the times that a data file in the folders bears."""
+    """Those of the times that stand in the name of a data file in the folders."""
     found: set[str] = set()
     if not times:
         return found
     storage, naming = contents.store.storage, contents.store.config.format.log_naming
     for _, entries in walk_partitions(storage, threads=listing_threads(storage)):
         for entry in entries:
-            # Where a log file bears the time of its slice, a pending compaction may have opened that.
+            # Where the name of a log file has the time of its slice, a pending compaction may have opened that.
             log = None if naming.tells_slice else parse_log_file(entry.name)
             parsed = parse_base_file(entry.name) or log
             if parsed is not None and parsed.instant_time in times:

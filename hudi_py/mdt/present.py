@@ -54,7 +54,7 @@ def decode_present(value: bytes, writer_schema: str, source: str) -> dict[str, i
         head: Any = fastavro.schemaless_reader(stream, layout.head, None)
         branch, position = _long(value, stream.tell())
         files = _files(value, position) if branch == layout.branch else {}
-    except Exception as error:  # fastavro fails in many ways on bytes that are no record
+    except Exception as error:  # fastavro fails in many ways on bytes that are not a record
         raise CorruptMetadata(f"{source}: a record of the metadata table does not decode: {error!r}") from error
     check_type(head["type"], source)
     return files

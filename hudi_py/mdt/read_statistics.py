@@ -61,6 +61,7 @@ class StatisticsReader:
                 open_part(table, file_slice, visible_blocks(table, file_slice, timeline, validity), stack)
                 for file_slice in table.slices(timeline, partition)
             ]
+            # Only now: if one part cannot be opened, the others are closed again.
             self._stack = stack.pop_all()
 
     def __enter__(self) -> StatisticsReader:  # noqa: PYI034 - typing has no Self in 3.10
@@ -86,6 +87,7 @@ class StatisticsReader:
 
     def get(self, keys: Iterable[str]) -> dict[str, ColumnStatistics]:
         """The records of single keys, for which see `hudi_py.mdt.statistics`; keys without a record are left out."""
+        # HFiles are in the order of bytes, which is not that of texts in Python.
         wanted = sorted(set(keys), key=str.encode)
         return {key: statistics_of(record) for part in self._parts for key, record in part.find(wanted)}
 

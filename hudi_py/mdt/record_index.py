@@ -94,7 +94,7 @@ def decode_location(stored: Stored) -> RecordLocation:
         kind, fields = record["type"], record["recordIndexMetadata"]
         partition, instant_ms = fields["partitionName"], fields["instantTime"]
         file_id = _file_id(fields)
-    except Exception as error:  # fastavro fails in many ways on bytes that are no record
+    except Exception as error:  # fastavro fails in many ways on bytes that are not a record
         raise CorruptMetadata(f"{stored.source}: a record of {RECORD_INDEX} does not decode: {error!r}") from error
     if kind != _TYPE or not isinstance(partition, str) or not isinstance(instant_ms, int):
         raise CorruptMetadata(f"{stored.source}: a record of type {kind} does not belong in {RECORD_INDEX}")

@@ -68,6 +68,7 @@ def merge_files(older: Mapping[str, FileInfo], newer: Mapping[str, FileInfo]) ->
         if known is None:
             merged[name] = info
         elif info.is_deleted:
+            # Both are dropped: below this record nothing of the file is left to delete.
             del merged[name]
         else:
             merged[name] = FileInfo(max(known.size_bytes, info.size_bytes), False)
@@ -96,7 +97,7 @@ def decode_files(value: bytes, writer_schema: str, source: str) -> Files:
         kind = record["type"]
         files = record["filesystemMetadata"] or {}
         decoded = {name: FileInfo(info["size"], info["isDeleted"]) for name, info in files.items()}
-    except Exception as error:  # fastavro fails in many ways on bytes that are no record
+    except Exception as error:  # fastavro fails in many ways on bytes that are not a record
         raise CorruptMetadata(f"{source}: a record of the metadata table does not decode: {error!r}") from error
     check_type(kind, source)
     return decoded
@@ -124,6 +125,7 @@ def encode_files(key: str, files: Mapping[str, FileInfo], table_version: int, *,
     out = io.BytesIO()
     record = {
         "_hoodie_file_name": file_name,
+        # Empty as in Hudi, because the HFile has the key.
         "key": "",
         "type": TYPE_PARTITIONS if key == ALL_PARTITIONS else TYPE_FILES,
         "filesystemMetadata": {

@@ -35,7 +35,7 @@ of Apache Hudi: 1.1.1 creates what is defined and has no partition again, but 1.
 
 
 def can_drop(name: str) -> bool:
-    """Whether rows are found without this index partition, which somebody can create again; False if it is unknown."""
+    """Whether rows are found without this index partition, which can be created again; False if it is unknown."""
     return name in (*_STATISTICS, "record_index") or name.startswith(_DEFINED)
 
 

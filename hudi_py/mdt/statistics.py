@@ -145,7 +145,7 @@ def decode_statistics(value: bytes, writer_schema: str, partition: str, source: 
         _, fields = record[_FIELD]
         for name in ("fileName", "columnName", "minValue", "maxValue", "isDeleted"):
             fields[name]
-    except Exception as error:  # fastavro fails in many ways on bytes that are no record
+    except Exception as error:  # fastavro fails in many ways on bytes that are not a record
         raise CorruptMetadata(f"{source}: a record of {partition} does not decode: {error!r}") from error
     if kind != TYPES[partition] or not isinstance(fields["columnName"], str) or not isinstance(fields["fileName"], str):
         raise CorruptMetadata(f"{source}: a record of type {kind} does not belong in {partition}")
@@ -251,7 +251,7 @@ def _order(record: StatisticsRecord, wrapped: Any) -> Any:
 
 # --- meaning ----------------------------------------------------------------------------------------------------------
 def statistics_of(record: StatisticsRecord) -> ColumnStatistics:
-    """What a record that is no tombstone says."""
+    """What a record says that is not a tombstone."""
     fields = record.fields
     low, high = fields["minValue"], fields["maxValue"]
     kinds = {_kind(record, wrapped) for wrapped in (low, high) if wrapped is not None}

@@ -1,4 +1,4 @@
-"""What hooks are told of an action that has completed. Pure."""
+"""What hooks receive about a completed action. Pure."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ class Completed:
     def is_commit(self) -> bool:
         """Whether rows were written or dropped; else it is a service: clean, compaction, clustering and the like."""
         operation = None if self.content is None else self.content.get("operationType")
+        # Compactions and clusterings have the action of a commit on the timeline.
         return self.action in _COMMITS and operation not in _REWRITES
 
     @property

@@ -16,6 +16,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _CALENDAR_BEGINS: Final = datetime(1, 1, 1)  # noqa: DTZ001 - of any zone
 _CALENDAR_ENDS: Final = datetime(9999, 12, 31, 23, 59, 59, 999_000)  # noqa: DTZ001 - of any zone
 _FORMAT: Final = "%Y%m%d%H%M%S"
+# Smaller than every time, so that nothing counts as older.
 _NO_LIMIT: Final = "00000000000000000"
 _HOUR: Final = timedelta(hours=1)
 _DURATION: Final = re.compile(r"([0-9]+)\s*(ms|s|m|h|d|w)")
@@ -155,6 +156,7 @@ def resolve_time(time: str | datetime, *, now: datetime, zone: tzinfo) -> str:
     if span is not None:
         return time_before(now, span, zone)
     try:
+        # Python 3.10 does not read Z.
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
         local = (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(zone)
     except (ValueError, OverflowError) as error:

@@ -26,6 +26,7 @@ _BLOCK_BYTES_MAX: Final = 8 * 1024 * 1024
 
 def change_log_path(target: FileTarget) -> str:
     """Return the path of the change log beside a base file, relative to the table."""
+    # Always number 1: the slice begins with its base file, and has no other log then.
     name = f".{target.file_id}_{target.instant_time}.log.1_{target.write_token}.cdc"
     return join_path(target.partition_path, name)
 
@@ -62,6 +63,7 @@ class ChangeLogEncoder:
         """
         sides = [rows for name, rows in (("before", before), ("after", after)) if name in self._names]
         size = sum(rows.nbytes for rows in sides if rows is not None)
+        # Cut before encoding: the changes of a large row group would be a single block of ten times its size in memory.
         step = max(len(keys) // max(size // _BLOCK_BYTES_MAX, 1), 1)
         for start in range(0, len(keys), step):
             parts = [None if rows is None else rows.slice(start, step) for rows in (before, after)]

@@ -108,6 +108,7 @@ def fold_late_rows(
     is_late = same_key & (order[1:] < order[:-1])
     is_meant = np.zeros(len(winners), np.bool_)
     is_meant[code[order[1:][is_late]]] = True
+    # Whether such a delete wins depends on what came before it, which no rank expresses.
     is_meant[code[kinds == Kind.ALWAYS]] = True
     if not is_meant.any():
         return
@@ -132,6 +133,7 @@ def fold_late_rows(
 
 def _wins(known: int, known_rank: int, new: int, new_rank: int) -> bool:
     """Whether a record wins over an earlier one, by their kinds and ranks."""
+    # Any row after it wins, whatever its ordering value (rules/data-files 9.3).
     if known == Kind.ALWAYS:
         return new != Kind.DELETE
     return new == Kind.ALWAYS or new_rank >= known_rank

@@ -84,6 +84,7 @@ class RangeCollector:
 
     def __init__(self, schema: pa.Schema, columns: Iterable[str]) -> None:
         fields: dict[str, Any] = {field.name: _plain_type(field.type) for field in schema}
+        # Nested columns have no bounds of their own; settings may name them all the same.
         self._types = {name: fields[name] for name in columns if name in fields and has_range(fields[name])}
         self._ranges: dict[str, ColumnRange] = {}
 

@@ -43,6 +43,7 @@ class Commits:
 
     def mask(self, column: Array) -> Array:
         """Which rows a commit of the set changed last; null if a row has no commit time."""
+        # As text, which is how Hudi compares instant times, whatever their length.
         found: Array = compute.greater(column, pa.scalar(self.after, pa.string()))
         if self.until is not None:
             found = compute.and_(found, compute.less_equal(column, pa.scalar(self.until, pa.string())))

@@ -55,6 +55,7 @@ class Condition:
         return any_of((self, _checked(other)))
 
     def __invert__(self) -> Condition:
+        # Also right for null, which stays null however often it is negated.
         return self.part if isinstance(self, Not) else Not(self)
 
     def __bool__(self) -> bool:  # `a and b`, `a < b < c` would silently drop a condition
@@ -238,6 +239,7 @@ class Column:
 
 def all_of(parts: Iterable[Condition]) -> Condition:
     """One condition that is met where all *parts* are; there must be a part."""
+    # Flat, so that the printed text parses into the same tree again.
     flat = [each for part in parts for each in (part.parts if isinstance(part, And) else (part,))]
     return flat[0] if len(flat) == 1 else And(tuple(flat))
 
@@ -271,6 +273,7 @@ def map_leaves(condition: Condition, change: Callable[[Any], Condition]) -> Cond
 def compare(name: str, operator: str, value: object) -> Condition:
     """A comparison with a Python value; raises `ConfigError` if its type is not supported."""
     checked = value_of(name, value)
+    # In SQL ``= null`` is true for no row, which nobody wants who writes None.
     if checked is None:
         raise ConfigError(
             f"a condition on {name}: None cannot be compared with a column; ask {name} is null or {name} is not null"
@@ -280,6 +283,7 @@ def compare(name: str, operator: str, value: object) -> Condition:
 
 def one_of(name: str, values: object) -> Condition:
     """A column that equals one of *values*; raises `ConfigError` if they are not a list of values."""
+    # A text is iterable, too: its characters would silently become the values.
     if isinstance(values, (str, bytes, Condition, Column)) or not isinstance(values, Iterable):
         raise ConfigError(f"a condition on {name}: {values!r} is not a list of values; write {name} in (first, second)")
     return IsIn(path_of(name), tuple(value_of(name, value) for value in values))

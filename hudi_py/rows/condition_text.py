@@ -183,6 +183,7 @@ class _Parser:
 
     def _like(self, path: Path) -> Condition:
         token, value = self._next, self._value()
+        # Without quotes a pattern is text, too.
         if isinstance(value, Word):
             value = value.text
         if value is None or isinstance(value, str):

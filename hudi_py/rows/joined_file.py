@@ -51,6 +51,7 @@ class JoinedFile:
     def __init__(
         self, own: pq.ParquetFile, other: pq.ParquetFile, values: Mapping[str, str | None], where: str
     ) -> None:
+        # Rows are joined by position, so a single row more or less would give all rows after it the values of others.
         if own.metadata.num_rows != other.metadata.num_rows:
             raise CorruptMetadata(
                 f"{where}: the first has {own.metadata.num_rows} rows, the second {other.metadata.num_rows}; the file "
@@ -74,6 +75,7 @@ class JoinedFile:
         wanted = self.schema_arrow.names if columns is None else list(columns)
         own = [name for name in wanted if name in self._own.schema_arrow.names]
         other = [name for name in wanted if name not in own and name not in self._values]
+        # At least one column of the table's file, whose batches say how many rows there are.
         parts = [(self._own, own or self._own.schema_arrow.names[:1])]
         if other:
             parts.append((self._other, other))
@@ -105,6 +107,7 @@ def _in_step(streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.Re
                     return
                 left[at] = batch
         ready: list[pa.RecordBatch] = left  # type: ignore[assignment]
+        # Batches end with row groups, and the row groups of two files end at different rows.
         count = min(each.num_rows for each in ready)
         yield [each.slice(0, count) for each in ready]
         left = [each.slice(count) for each in ready]

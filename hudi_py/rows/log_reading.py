@@ -170,7 +170,7 @@ def _refuse_parts_of_rows(records: Sequence[LogRecords], source: str) -> None:
     if halves:
         raise PartsOfRows(
             f"{source} has updates of some columns of the row with key {min(halves)!r}, whose other columns were "
-            "written before the range begins, in files that are gone; begin the range at 0, or read a snapshot"
+            "written before the range begins, in files that are deleted; begin the range at 0, or read a snapshot"
         )
 
 
@@ -209,7 +209,7 @@ def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iter
     for log, block in found.torn:
         path = join_path(file_slice.partition_path, log.name)
         end = block.offset + block.size_bytes
-        # Bytes between blocks are no proof of a loss: a writer that died left them, and its rows never were committed.
+        # Bytes between blocks do not prove a loss: a writer that died left them, and its rows never were committed.
         if any(first < end and block.offset < behind for first, behind in logs.written(path)):
             raise CorruptMetadata(
                 f"{storage.root}/{path} holds {block.size_bytes} bytes at byte {block.offset} that are not a log "

@@ -88,6 +88,7 @@ def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: b
     if not its.has_merge_mode:
         rules = _of_payload(payload, ordering, marker, source)
         return attrs.evolve(rules, avro_widens_floats=its.avro_widens_floats)
+    # Without a mode in the properties, 1.x derives it from the ordering fields.
     mode = properties.get("hoodie.record.merge.mode") or ("EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING")
     if mode not in _KNOWN_MODES:
         by = payload or properties.get("hoodie.record.merge.strategy.id", "")
@@ -113,13 +114,16 @@ def _of_payload(payload: str, ordering: tuple[str, ...], marker: tuple[str, str]
         )
     return LogRules(
         ordering_fields=ordering,
+        # Also for latest-wins, whose ``preCombine`` compares ordering values among log records.
         orders_logs=bool(ordering),
         orders_base=bool(ordering) and name == _DEFAULT_PAYLOAD,
         deletes_reset=True,
+        # No other payload class looks at the marker.
         delete_marker=marker if name == _DEFAULT_PAYLOAD else None,
     )
 
 
 def _delete_marker(properties: Mapping[str, str]) -> tuple[str, str] | None:
+    # Version 9 stores both with the prefix, earlier versions without.
     field, marker = (properties.get(_PREFIX + key, properties.get(key)) for key in (_DELETE_FIELD, _DELETE_MARKER))
     return (field, marker) if field and marker is not None else None

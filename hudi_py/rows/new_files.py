@@ -101,6 +101,7 @@ class NewFiles:
         writer, sink, started = self._open
         size_bytes = writer.close()
         self._open = None
+        # Only now is the file durable, so the result is added after it.
         sink.close()
         self._results.append(
             written_file(
@@ -128,6 +129,7 @@ def write_new_files(files: NewFiles, batches: Iterable[tuple[pa.RecordBatch, Arr
             files.write(rows, keys)
         return files.finish()
     except BaseException:
+        # Not closed as a whole file: a footer would make what is incomplete readable.
         files.abandon()
         raise
 

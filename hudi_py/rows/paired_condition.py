@@ -42,6 +42,7 @@ def rows_met(where: Where, seen: pa.RecordBatch) -> npt.NDArray[np.bool_]:
     for condition in conditions_of(where):
         found, rows = _with_compared_columns(condition, seen)
         for each in filters_of([found], rows.schema, rows.schema.names):
+            # Null is not true, so such a row does not meet the condition.
             met &= each.mask(rows).fill_null(False).to_numpy(zero_copy_only=False)
     return met
 
@@ -70,6 +71,7 @@ def _with_compared_columns(condition: Condition, seen: pa.RecordBatch) -> tuple[
 
 def _path(leaf: Condition, path: Path, names: frozenset[str]) -> Path:
     """Return a path whose first part is a column: ``source.c.d`` is the field ``d`` of the column ``source.c``."""
+    # The longest name first: ``source.c`` is a column whose name has a dot.
     for parts in range(len(path), 0, -1):
         if ".".join(path[:parts]) in names:
             return (".".join(path[:parts]), *path[parts:])
@@ -82,6 +84,7 @@ def _compare(left: Any, operator: str, right: Any, text: str) -> Any:
         equal, less = compute.equal(left, right), compute.less(left, right)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ConfigError(f"{text}: {left.type} and {right.type} are not compared; cast one of them") from error
+    # To Arrow NaN is neither equal to nor less than anything.
     if pa.types.is_floating(left.type) or pa.types.is_floating(right.type):
         left_nan, right_nan = (compute.is_nan(side.cast(pa.float64())) for side in (left, right))
         equal = compute.or_(equal, compute.and_(left_nan, right_nan))

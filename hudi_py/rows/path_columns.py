@@ -76,6 +76,7 @@ class PathColumns:
                 f"the files lack the partition columns {', '.join(self.fields)}, and the path {partition_path!r} does "
                 "not have one part for each of them; read the table with Apache Hudi"
             )
+        # Hudi writes null and empty values into the default partition, and reads null.
         return {name: None if text in ("", DEFAULT_PARTITION) else text for name, text in texts.items()}
 
     def filled(self, batch: pa.RecordBatch, partition_path: str) -> pa.RecordBatch:

@@ -39,6 +39,7 @@ class Pattern:
         elif self.regex == ".*":
             found = compute.starts_with(column, self.prefix)
         else:
+            # ``(?s)``, because ``%`` matches line breaks, too; ``\A`` and ``\z``, because the whole text has to match.
             found = compute.match_substring_regex(column, rf"(?s)\A{re.escape(self.prefix)}{self.regex}\z")
         return found
 

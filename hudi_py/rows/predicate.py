@@ -117,6 +117,7 @@ class Leaf(Condition):
 
     def _is_in(self, column: Array, values: Sequence[Value]) -> Array:
         found = is_in_mask(column, self.operands)
+        # Of no values none is unknown, not even for null.
         if not values:
             return found
         null = pa.scalar(None, pa.bool_())
@@ -174,6 +175,7 @@ class OneOf:
 
     def may_match(self, bounds: Bounds) -> bool:
         """Whether a row within *bounds* may have one of the texts."""
+        # Without bounds nothing can be ruled out.
         if bounds.has_only_nulls or bounds.minimum is None or bounds.maximum is None:
             return not bounds.has_only_nulls
         return any(bounds.minimum <= value <= bounds.maximum for value in self.values)
@@ -251,6 +253,7 @@ def _bound(given: Condition, schema: pa.Schema, names: frozenset[str]) -> Leaf:
         )
     values = condition.values if isinstance(condition, IsIn) else (condition.value,)
     for value in values:
+        # Spark SQL would compare two columns here; as text, the word would silently select other rows.
         if isinstance(value, Word) and value.text in names:
             raise ConfigError(
                 f"{text}: {value.text} is a column, and columns are compared with values only; to compare with that "
@@ -282,6 +285,7 @@ def _type_of(path: Path, schema: pa.Schema) -> pa.DataType:
 def _mask(tree: Condition, batch: pa.RecordBatch) -> Array:
     found: Array
     if isinstance(tree, And):
+        # Arrow's other functions for and, or are null wherever one side is; SQL's are not.
         found = reduce(compute.and_kleene, (_mask(part, batch) for part in tree.parts))
     elif isinstance(tree, Or):
         found = reduce(compute.or_kleene, (_mask(part, batch) for part in tree.parts))

@@ -57,6 +57,7 @@ def row_schema(storage: Storage, files: Callable[[], Sequence[tuple[str, BaseFil
     unknown: UnsupportedTable | None = None
     if text is not None:
         try:
+            # The commit's schema first: it needs no data file to be opened.
             return parse_record_schema(text, ReadTypes)
         except UnsupportedTable as error:
             log.info("read.schema.from.files", reason=str(error))

@@ -92,6 +92,7 @@ def move_rows(
 
 def _write(writer: BaseFileWriter, batch: pa.RecordBatch, schema: pa.Schema) -> None:
     rows = conform_stored(batch, schema)
+    # With a new time, incremental readers would take a moved row for a changed one.
     times, numbers = batch.column(_COMMIT_TIME), batch.column(_SEQUENCE_NUMBER)
     writer.write_rows(rows, batch.column(_RECORD_KEY), times, numbers)
 

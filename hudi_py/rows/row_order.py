@@ -96,6 +96,7 @@ def in_order(
     parts = min(_PARTS_MAX, max(2, -(-2 * size * count // (held_rows * memory_bytes))))
     ranges = line.cut(parts)
     with Spill(schema, folder, memory_bytes // 4) as spill:
+        # `rows` goes on where the first loop stopped; what that loop held is released as soon as it is on disk.
         for source in (held, rows):
             for batch in source:
                 spill.add(batch, ranges.ranks(line.places(pa.Table.from_batches([batch]))).astype(np.int64))
@@ -138,6 +139,7 @@ def _line_of(read: Read, schema: pa.Schema, order: RowOrder) -> tuple[_Line, int
     picked: list[pa.Table] = []
     count, step, held = 0, 1, 0
     for batch in read(narrow):
+        # Every n-th row of all rows, not of each batch: else small batches would weigh more.
         taken = pa.Table.from_batches([batch]).take(_numbers(np.arange(-count % step, batch.num_rows, step)))
         count += batch.num_rows
         picked.append(taken)
@@ -151,6 +153,7 @@ def _line_of(read: Read, schema: pa.Schema, order: RowOrder) -> tuple[_Line, int
 
 
 def _line_by(sample: pa.Table, order: RowOrder) -> _Line:
+    # Codes hold a few bytes of each value, so the bytes that all values share would be wasted on them.
     prefixes = tuple(common_prefix(_whole(sample.column(name))) for name in order.columns)
     codes = _codes(sample, order.columns, prefixes)
     if order.is_linear:
@@ -178,6 +181,7 @@ def _sorted(rows: pa.Table, order: RowOrder, line: _Line | None) -> Iterator[pa.
         indices = _indices(rows, order.columns)
     else:
         line = line or _line_by(_thinned(rows.select(list(order.columns))), order)
+        # Stable: rows at the same place keep their order, so a repeated run writes the same files.
         indices = _numbers(np.argsort(line.places(rows), kind="stable"))
     for start in range(0, rows.num_rows, _BATCH_ROWS):
         yield from rows.take(indices.slice(start, _BATCH_ROWS)).combine_chunks().to_batches()

@@ -134,6 +134,7 @@ def _merged(
 ) -> Iterator[pa.RecordBatch]:
     try:
         records = load_logs(storage, file_slice, reading.shape(schema), reading)
+    # An update of some columns needs the row that it updates, which is in files from before the range.
     except PartsOfRows:
         file_slice = _whole_slice(file_slice, reading)
         # The filter takes the rows of those commits from the merged ones.
@@ -187,6 +188,7 @@ class _Pending:
 
     def may_meet(self, bounds: Bounds) -> bool:
         """Whether a row with a key within *bounds* may have one of the log keys."""
+        # Without bounds any key may be among the rows.
         if bounds.minimum is None or bounds.maximum is None:
             return not bounds.has_only_nulls
         is_within = compute.and_(
@@ -233,7 +235,9 @@ class _Pending:
         if not rules.orders_base:
             return np.ones(len(rows), np.bool_)
         wins = incoming_wins([each.take(_numbers(met)) for each in self.logs.ordering], ordering(rows))
+        # A delete without an ordering value has nothing by which it could lose.
         wins |= kinds == Kind.ALWAYS
+        # In 0.15 a delete by key wins over the base file whatever its ordering value (rules/data-files 9.3).
         if rules.deletes_reset:
             wins |= kinds == Kind.DELETE
         return wins

@@ -55,7 +55,7 @@ class Spill:
             self._file = tempfile.TemporaryFile(dir=self._folder, prefix="hudi_py-")  # noqa: SIM115 - see `__exit__`
         except OSError as error:
             raise ConfigError(
-                f"{self._folder} is no folder for rows that do not fit into memory: {error}; "
+                f"{self._folder} is not a folder for rows that do not fit into memory: {error}; "
                 "hoodie.memory.spillable.map.path or TMPDIR names another one"
             ) from error
 
@@ -113,6 +113,7 @@ class Spill:
         self.flush()
         for offset, size in self._segments.get(number, ()):
             try:
+                # With a position of its own, so that threads can read at the same time.
                 content = os.pread(self._file.fileno(), size, offset)
             except OSError as error:
                 raise self._failed(error) from error

@@ -73,6 +73,7 @@ def time_partitions_of(table: TableConfig) -> TimePartitions | None:
     generator = table.properties.get("hoodie.table.keygenerator.class", "").rpartition(".")[2]
     kind = table.properties.get("hoodie.table.keygenerator.type", "").upper().removesuffix("_AVRO")
     is_by_time = generator in _TIMESTAMP_CLASSES or kind == "TIMESTAMP"
+    # 0.15 shows texts of paths for CUSTOM, too; 1.x shows text only where all partition columns are times.
     if table.format.shows_time_paths:
         if not is_by_time and generator not in _CUSTOM_CLASSES:
             return None

@@ -50,6 +50,7 @@ def conditions_of(where: Where) -> tuple[Condition, ...]:
 
 
 def _all(given: Any) -> Condition:
+    # An empty inner list would be met by every row, and with it the whole condition.
     if not given:
         raise ConfigError("a list of conditions is empty; leave it out, or leave out where=")
     return all_of(map(_one, given))

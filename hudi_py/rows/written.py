@@ -127,7 +127,9 @@ def written_file(
         total_write_bytes=size_bytes,
         file_size_in_bytes=size_bytes,
         runtime_stats=RuntimeStats(
-            total_create_time=elapsed_ms if is_new else 0, total_upsert_time=0 if is_new else elapsed_ms
+            # Hudi has a field for each kind of file, and sums them up separately.
+            total_create_time=elapsed_ms if is_new else 0,
+            total_upsert_time=0 if is_new else elapsed_ms,
         ),
     )
     return WrittenFile(stat, None if previous is None else previous.size_bytes, ranges, keys)

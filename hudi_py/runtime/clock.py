@@ -15,6 +15,7 @@ import attrs
 Seconds: TypeAlias = Callable[[], float]
 """Returns seconds since an arbitrary moment; only differences have a meaning."""
 
+# For durations, because the clock of the machine may be set back meanwhile.
 MONOTONIC: Final[Seconds] = time.monotonic
 CPU: Final[Seconds] = time.thread_time
 """CPU time of the calling thread."""
@@ -73,6 +74,7 @@ class Deadline:
         try:
             return cls(clock, None if span is None else clock.now() + span)
         except OverflowError:
+            # A limit beyond the calendar is never reached.
             return cls(clock)
 
     @property
@@ -104,6 +106,7 @@ class _ProcessZone(tzinfo):
     def utcoffset(self, moment: datetime | None) -> timedelta | None:
         if moment is None:
             return None
+        # Asked for each moment, because the offset changes with daylight saving time.
         return moment.replace(tzinfo=None).astimezone().utcoffset()
 
     def dst(self, moment: datetime | None) -> timedelta | None:
@@ -117,4 +120,5 @@ class _ProcessZone(tzinfo):
         return local.replace(tzinfo=self)
 
     def __reduce__(self) -> tuple[type[_ProcessZone], tuple[()]]:
+        # Another process has its own zone, as another JVM has for Hudi.
         return (_ProcessZone, ())

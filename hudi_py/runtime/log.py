@@ -43,6 +43,7 @@ class Log:
         import logging
 
         logger = _logger()
+        # Asked first, because rendering costs more than most of what is logged.
         if not logger.isEnabledFor(getattr(logging, level.upper())):
             return
         import structlog
@@ -57,6 +58,7 @@ def _kept_apart(render: Any) -> Any:
 
     def processor(logger: Any, method: str, entry: dict[str, Any]) -> tuple[tuple[str, str], dict[str, Any]]:
         text = render(logger, method, dict(entry))
+        # Not as format: the text may have percent signs.
         return ("%s", text), {"extra": {"event": entry.pop("event"), "fields": dict(entry)}}
 
     return processor
@@ -67,6 +69,7 @@ def _logger() -> logging.Logger:
     import logging
 
     logger = logging.getLogger("hudi_py")
+    # Otherwise logging prints warnings to stderr where the application has no handler.
     logger.addHandler(logging.NullHandler())
     return logger
 

@@ -47,6 +47,7 @@ class Batches(Shown):
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         found = self.in_pieces()
         for piece in found.pieces:
+            # One piece after another, so that only one is in memory.
             yield from found.read(piece)
 
     def in_pieces(self) -> Pieces:
@@ -89,6 +90,7 @@ class Batches(Shown):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         import pyarrow as pa
 
+        # A new reader for each call, because a stream can be read only once.
         stream: Any = pa.RecordBatchReader.from_batches(self.schema, self)
         return stream.__arrow_c_stream__(requested_schema)
 

@@ -57,6 +57,7 @@ def with_sources(storage: Storage, table: TableConfig, slices: Iterable[FileSlic
     source = f"{storage.root}/{path}"
     try:
         with storage.open_read(path) as stream:
+            # Read as a whole: most slices of such a table have their columns outside.
             found = sources_of(HFile(stream, stream.seek(0, 2), source), source)
     except NotFound as error:
         raise CorruptMetadata(

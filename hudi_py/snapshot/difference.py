@@ -58,6 +58,7 @@ def difference(
     return Difference(
         start=start,
         end=end,
+        # Sorted, so that two calls give the same document.
         added={path: after[path] for path in sorted(after.keys() - before.keys())},
         removed={path: before[path] for path in sorted(before.keys() - after.keys())},
         commits=commits,

@@ -17,11 +17,11 @@ import attrs
 import pyarrow as pa
 
 from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.fsview.as_of import readable_slices
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.rows.predicate import OneOf
-from hudi_py.snapshot.select import readable_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable

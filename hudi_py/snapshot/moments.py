@@ -14,6 +14,7 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.errors import RefusedError
+from hudi_py.fsview.as_of import readable_slices
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
 from hudi_py.fsview.gone import first_gone, first_log_gone
 from hudi_py.fsview.listing import Listing
@@ -22,7 +23,7 @@ from hudi_py.fsview.planned import views
 from hudi_py.model.files import FileSlice, parse_log_file
 from hudi_py.snapshot.archived import refuse_what_is_missing
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took, which_clean
-from hudi_py.snapshot.select import bases_of, readable_slices, slices_of_names
+from hudi_py.snapshot.select import bases_of, slices_of_names
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.storage.base import Entry
 

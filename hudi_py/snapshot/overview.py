@@ -123,6 +123,8 @@ def total_of(context: ViewContext, partitions: Iterable[tuple[PartitionView, Map
             log_files += len(file_slice.log_files)
             if file_slice.base_file is not None:
                 names.add(file_slice.base_file.name)
+                # Keys of `column_stats` end in hashes of partition and file name, so suffixes are enough to know whose
+                # they are.
                 suffixes.add(key_suffix(partition.partition_path, file_slice.base_file.name))
         for name, size in sizes.items():
             if name in names:
@@ -166,6 +168,7 @@ def last_of(timeline: Timeline, now: datetime, zone: tzinfo) -> dict[str, tuple[
     found = {}
     for name, completed in (("commit", timeline.writes.completed()), ("clean", timeline.completed(Action.CLEAN))):
         if completed:
+            # By completion: an old write may have completed last (layout 2).
             newest = max(completed, key=lambda each: each.completion_time or each.requested_time)
             try:
                 moment = parse_instant_time(newest.completion_time or newest.requested_time, zone)
@@ -202,6 +205,7 @@ def _range(column: str, of_files: list[ColumnStatistics]) -> ColumnRange:
     # Files with nulls only have no bounds, and do not make those of the others unknown.
     with_values = [each for each in of_files if each.null_count is None or each.null_count != each.value_count]
     kinds = {each.kind for each in with_values}
+    # A column that changed its type has bounds of two kinds, which have no common order.
     kind = kinds.pop() if len(kinds) == 1 else None
     is_known = bool(with_values) and kind is not None and all(_has_bounds(each) for each in with_values)
     return ColumnRange(

@@ -147,6 +147,7 @@ def _both(left: Any, right: Any, schema: pa.Schema) -> Condition:
 def _comparison(operator: str, left: Any, right: Any, schema: pa.Schema) -> Condition:
     sign = _OPERATORS[operator]
     if "Column" not in left:
+        # ``5 < fare`` is ``fare > 5``; conditions have the column first.
         left, right, sign = right, left, _TURNED[sign]
     name = _column(left, schema)
     return Comparison((name,), sign, _value(right, schema.field(name).type))
@@ -169,6 +170,7 @@ def _function(function: Any, given: Sequence[Any], schema: pa.Schema) -> Conditi
 
 def _column(tree: Any, schema: pa.Schema) -> str:
     (kind, name), *others = tree.items()
+    # With two columns of a name it is unknown which of them polars means.
     if kind != "Column" or others or schema.names.count(name) != 1:
         raise _Unknown(kind)
     return str(name)
@@ -195,6 +197,7 @@ def _value(tree: Any, arrow: pa.DataType) -> Any:
 
 def _moment(stored: Any, arrow: Any) -> datetime:
     number, unit, zone = stored
+    # A time without a zone and one with a zone do not compare, so polars has to decide.
     if unit != "Microseconds" or (arrow.tz is None) != (zone is None):
         raise _Unknown(unit)
     moment = EPOCH + timedelta(microseconds=number)

@@ -42,6 +42,7 @@ def take_overview(
             yield build_partition(context, path, sizes.items()), sizes
 
     def ranges(files: FileTotals) -> tuple[ColumnRange, ...] | None:
+        # Each file has a record for each column, and all of them are read.
         return None if files.latest.files > columns_files_max else _ranges(latest, files)
 
     return overview_of(

@@ -141,7 +141,7 @@ def context_at_end(
         # What it was planned from was completed then, and it changes no rows: its slices stand for the older ones from
         # its plan on. A clean deletes the older ones, and keeps what its window needs by requested times.
         if time in rewritings:
-            return True
+            return time <= until
         compared = times.get(time)
         return compared <= until if compared is not None else not knows_archive and context.is_committed(time)
 

@@ -57,8 +57,10 @@ def bulk_insert(frame: DataFrame, job: WriteJob, scale: Scale, guess: int) -> li
         return run_tasks(_spread(frame, layout, columns, scale), run_mixed_bulk_task, job)
     if scale.parallelism:
         frame = frame.repartition(scale.parallelism, *columns)
+    # One task, because starting further ones would take longer than the rows.
     elif guess <= TINY_BYTES:
         frame = frame.coalesce(1)
+    # Without partitions no shuffle is needed, only fewer tasks.
     elif not columns and guess < UNKNOWN_BYTES:
         frame = frame.coalesce(max(scale.slots, guess // _FILE_BYTES))
     elif guess <= scale.single_pass_bytes:

@@ -40,6 +40,7 @@ def partitioning(frame: DataFrame, keys: KeyGenerator) -> list[Column]:
             found.append(_formatted(column, types.get(name), keys.times[name], name))
             continue
         text = (F.unix_micros(column) if types.get(name) == "timestamp" else column).cast("string")
+        # All three go to one folder, so their rows have to reach the same task.
         blank = text.isNull() | text.isin("", DEFAULT_PARTITION)
         found.append(F.when(blank, F.lit("")).otherwise(text))
     return found
@@ -55,6 +56,7 @@ def with_generated_keys(frame: DataFrame, instant_time: str) -> DataFrame:
     """Add the keys of rows of a table without key columns, see `hudi_py.writing.generated_keys`."""
     number = F.monotonically_increasing_id()  # of the task in its upper bits, and of the row in the others
     rows = F.lit(_ROWS_OF_TASK)
+    # The number is unique in the write whatever Spark does with the tasks.
     key = F.concat(F.lit(f"{instant_time}_"), F.shiftright(number, 33), F.lit("_"), number % rows)
     return frame.withColumn(GENERATED, key)
 

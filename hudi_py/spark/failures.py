@@ -72,6 +72,7 @@ def _translated(text: str, otherwise: type[HudiError], consequence: str) -> Hudi
     if ours:
         name, message = ours[-1]
         kind = getattr(errors, name, otherwise)
+        # The name is from a text, and executors may have another release.
         return kind(message) if isinstance(kind, type) and issubclass(kind, HudiError) else otherwise(message)
     words = _LAST_WORDS.findall(text)
     last = words[-1] if words else text.strip().splitlines()[0] if text.strip() else "no message"

@@ -42,6 +42,7 @@ class SparkRows:
 
     def shaped(self, table_schema: str | None, needed: Sequence[str], *, keys_only: bool) -> SparkRows:
         """See `IncomingRows`. Also raises `ConfigError` unless the rows are a DataFrame of the client's session."""
+        # Not by class, because DataFrames of Spark Connect have another one and get a message of their own.
         if not hasattr(self.frame, "mapInArrow"):
             kind = type(self.frame).__name__
             raise ConfigError(f"rows are given as a Spark DataFrame, not as {kind}: see createDataFrame")
@@ -64,5 +65,6 @@ class SparkRows:
         return Scale(
             parallelism=self.settings[parallelism] or None,
             slots=self.frame.sparkSession.sparkContext.defaultParallelism,
+            driver_rows=self.settings[keys.DRIVER_ROWS],
             single_pass_bytes=self.settings[keys.SINGLE_PASS_BYTES],
         )

@@ -67,6 +67,7 @@ def inspect_java(program: Path) -> Java | None:
     actual = program.resolve()
     for folder in (actual.parent.parent, actual.parent.parent.parent):  # a JRE 8 lies one level deeper
         try:
+            # Without starting it, which takes a second.
             text = (folder / "release").read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue

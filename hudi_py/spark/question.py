@@ -43,7 +43,9 @@ class Question:
         of_ranges = {"start": self.start, "end": self.end, "with_deletes": self.with_deletes,
                      "change_log": self.change_log}  # fmt: skip
         snapshot, ranges = (
-            [name for name, value in given.items() if value not in (None, False)] for given in (of_snapshots, of_ranges)
+            # What was not given has one of these two values.
+            [name for name, value in given.items() if value not in (None, False)]
+            for given in (of_snapshots, of_ranges)
         )
         if snapshot and ranges:
             raise ConfigError(

@@ -18,11 +18,13 @@ class Scale:
     Args:
         parallelism: Number of tasks after a shuffle, set by the user; None to choose it here.
         slots: Number of tasks that run at the same time.
+        driver_rows: So many rows the driver writes itself.
         single_pass_bytes: Rows larger than this, by Catalyst's estimate, are written in two passes; 0 for all rows.
     """
 
     parallelism: int | None
     slots: int
+    driver_rows: int
     single_pass_bytes: int
 
     @property

@@ -43,12 +43,14 @@ def local_session(app_name: str, cores: int | None = None, memory: str | None = 
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Spark's default of 200 is for clusters: on one machine, each task would cost more than its rows.
         "spark.sql.shuffle.partitions": 2 * (cores or os.cpu_count() or 1),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
     if memory is not None:
         settings["spark.driver.memory"] = memory
+    # Who configures Spark has logging configured, too.
     if "SPARK_CONF_DIR" not in os.environ:
         quiet = Path(__file__).with_name("log4j2.properties").as_uri()
         options = f"-Dlog4j2.configurationFile={quiet} {conf.pop('spark.driver.extraJavaOptions', '')}"
@@ -77,6 +79,7 @@ def job_session(app_name: str, master: str | None = None) -> SparkSession:
         return active
     if master is None and not is_submitted:
         return local_session(app_name)
+    # On a cluster, the path of this Python means nothing.
     if master is not None and master.startswith("local"):
         ensure_python()
     if not is_submitted:

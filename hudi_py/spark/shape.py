@@ -49,6 +49,7 @@ def arrow_schema(rows: DataFrame) -> pa.Schema:
     try:
         fields = []
         for field in rows.schema:
+            # One column at a time, because Spark's error does not name it.
             column = f"column {field.name!r}"
             fields += list(to_arrow_schema(StructType([field])))
     except PySparkException as error:

@@ -61,6 +61,7 @@ class HudiDataSource(DataSource):  # type: ignore[misc]
     def __init__(self, options: Mapping[str, str]) -> None:
         self.options = dict(options)
         self._asked = source_options(self.options)
+        # Pickled with this object, so that another process of Spark reads what `schema` has seen.
         self._pinned: Snapshot | Question | None = None
 
     @classmethod
@@ -126,6 +127,7 @@ def settled(question: Question, table: Table) -> Question:
         return attrs.evolve(question, start=start, end=table.resolve_time(question.end))
     by_completion = table.config.format.layout.has_completion_times
     last = max(order_times(table.timeline, by_completion=by_completion).values(), default=None)
+    # With a begin in the future, an end would come before it.
     return attrs.evolve(question, start=start, end=None if last is None or last < start else last)
 
 
@@ -151,4 +153,5 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """The rows of one task, on an executor."""
+        # Spark asks in this way where there is no partition at all.
         return iter(()) if partition is None else batches_of(self._read, partition.value)

@@ -57,6 +57,7 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
     if "columns" in given:
         asked["columns"] = _names(given.pop("columns"))
     if given:
+        # Ignored, a misspelled option would let another question be answered.
         known = ", ".join((*_TEXTS, *_FLAGS, "columns"))
         raise ConfigError(
             f"the option {min(given)} is not known; there are {known}, settings (hoodie.…) and options of the storage "

@@ -47,6 +47,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
 
     def __init__(self, asked: SourceOptions, schema: StructType) -> None:
         question = asked.question
+        # Ignored, they would look as if they had been applied to each batch.
         for name in ("as_of", "savepoint", "read_optimized", "end"):
             if getattr(question, name) not in (None, False):
                 raise ConfigError(f"a stream has no end, so {name} cannot be given; start says where it begins")
@@ -97,6 +98,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
                 f"undone by a rollback or restore, or a write before {after} is under way; wait for that write, or "
                 "start with a new checkpoint"
             )
+        # Spark asks for an empty range, too, when nothing was committed.
         if until == after:
             return []
         question = attrs.evolve(fitted(self._asked.question, self._schema), start=after or "0", end=until)

@@ -70,6 +70,7 @@ def write_in_two_passes(
         rows = _bucketed(frame, counted, job, slots)
         tagged = rows.mapInArrow(partial(tag_buckets, job), schema)
     else:
+        # Nothing to look up, so rows stay in the tasks that have them.
         tagged = frame.mapInArrow(partial(tag_inserts, job), schema)
     keys = [quoted(name) for name in job.keys.record_key_fields]
     # Kept in the cache: the counts and the second pass must see the same file groups, and looking keys up again would

@@ -63,6 +63,7 @@ class DataFile(io.BufferedWriter):
         try:
             if not self._is_torn:
                 self.flush()
+                # Content first, then the name: after a power failure a name without content would be a torn file.
                 os.fsync(self.fileno())
                 self._synchronise()
         except OSError as error:
@@ -84,6 +85,7 @@ class DataFile(io.BufferedWriter):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # The rows are incomplete, so there is nothing that has to be durable.
         if kind is not None:
             self._is_torn = True
         self.close()

@@ -62,11 +62,13 @@ def _moved(source: int, target: int, name: str) -> bool:
         found = os.stat(name, dir_fd=source, follow_symlinks=False)
     except FileNotFoundError:
         return False
+    # What is not a regular file was not written by a Hudi writer.
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "it is no regular file; it was left where it is")
+        raise OSError(errno.EINVAL, "it is not a regular file; it was left where it is")
     with contextlib.suppress(FileNotFoundError):
         os.unlink(side, dir_fd=target)
     os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)
+    # A checksum that stays behind belongs to no file, and harms nobody.
     with contextlib.suppress(OSError):
         os.rename(side, side, src_dir_fd=source, dst_dir_fd=target)
     return True

@@ -70,6 +70,7 @@ def open_beside(storage: Storage, location: str) -> Storage:
     Raises:
         ConfigError: As `open_storage`.
     """
+    # Wrappers have no options; those of the storage inside count.
     while (within := getattr(storage, "inner", None) or getattr(storage, "outer", None)) is not None:
         storage = within
     return open_storage(location, getattr(storage, "options", None))
@@ -101,6 +102,7 @@ def _remote(location: str, scheme: str, options: Mapping[str, str] | None, read_
     try:
         import fsspec
 
+        # Now, so that a missing package is named before anything is read.
         fsspec.get_filesystem_class(scheme)
     except ImportError as error:
         wanted = f"fsspec {package}".strip()

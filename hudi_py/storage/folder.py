@@ -86,5 +86,6 @@ class FolderStorage:
         return self.outer.move_many(paths, self._path(source), self._path(target))
 
     def _path(self, path: str) -> str:
+        # Checked here, because behind the folder's name a path could climb out of it.
         check_path(path)
         return f"{self.folder}/{path}" if path else self.folder

@@ -198,6 +198,7 @@ class LocalStorage:
     def replace(self, path: str, data: bytes) -> None:
         def put(folder: int, name: str) -> None:
             with temporary_file(folder, name, data) as temporary:
+                # Hadoop's checksum of the old content would make Hudi's readers refuse the new one.
                 remove_checksum(folder, name)
                 os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
 
@@ -268,6 +269,7 @@ class LocalStorage:
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
+            # POSIX allows either for a folder that is not empty.
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
                 return False
             raise self._failure("delete_empty", folder, error) from error
@@ -291,6 +293,7 @@ class LocalStorage:
         try:
             self._synchronise(path)
         except OSError as error:
+            # Not a plain failure: the file is there, and a second attempt would find it taken.
             raise OutcomeUnknown(
                 f"{self._prefix}{path} was written, but the disk did not confirm it ({error.strerror}); "
                 "check the disk, then reload and see whether the file exists"

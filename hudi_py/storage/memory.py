@@ -31,6 +31,7 @@ from hudi_py.storage.base import (
     is_hidden,
 )
 
+# Weak references, so that the tables of tests are freed.
 _LIVE: weakref.WeakValueDictionary[str, MemoryStorage] = weakref.WeakValueDictionary()
 
 
@@ -109,6 +110,7 @@ class MemoryStorage:
                     continue
                 name, slash, _ = path[len(prefix) :].partition("/")
                 if slash:
+                    # With its slash, because in an object store a file may have the name of a folder.
                     found[name + "/"] = Entry(name, True)
                 elif not is_hidden(name):
                     found[name] = Entry(name, False, len(data), modified_ms) if details else Entry(name, False)
@@ -155,6 +157,7 @@ class MemoryStorage:
         with self._lock:
             if path in self._objects:
                 raise AlreadyExists(f"{self._root}/{path} exists already; it was left as it is")
+            # A copy, because the caller may use its buffer again.
             self._objects[path] = (bytes(data), self._clock_ms())
 
     def replace(self, path: str, data: bytes) -> None:

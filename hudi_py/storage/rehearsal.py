@@ -47,6 +47,7 @@ class RehearsalStorage:
 
     def list(self, folder: str, *, details: bool = False) -> Listing:
         found = {entry.name: entry for entry in self._left(folder, self._inner.list(folder, details=details))}
+        # Last, because a file that was replaced here hides that of the table.
         found |= {entry.name: entry for entry in self._written.list(folder, details=details)}
         return [*found.values()]
 
@@ -89,6 +90,7 @@ class RehearsalStorage:
 
     def swap(self, path: str, data: bytes, version: str | None) -> str | None:
         if self.size(path) is not None:
+            # `swap` compares with a version of the memory, which knows only files that it has.
             self._take_over(path)
         return self._written.swap(path, data, version)
 

@@ -93,6 +93,7 @@ def delete_in_pages(
             break
         if again:
             pace.was_throttled()
+            # At the end, so that the store gets a pause for their prefix.
             pending.extend(again)
         else:
             pace.went_well()

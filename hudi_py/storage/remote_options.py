@@ -26,6 +26,7 @@ _S3_ALIASES = {
 }
 _PATH_STYLE = "fs.s3a.path.style.access"
 _BOOLEANS = {"true": True, "false": False}
+# Rather too many: a value that is hidden by mistake costs nothing.
 _SECRET_NAME = re.compile(r"key|secret|token|passw|credential|sas|signature|connection_string", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 _HIDDEN = "***"
@@ -57,9 +58,11 @@ def s3_options(options: Mapping[str, str]) -> dict[str, Any]:
         translated["endpoint_url"] = f"https://{endpoint}"
     result = nested_options(translated)
     config = result["config_kwargs"] = _with_numbers(result.get("config_kwargs", {}))
+    # One attempt, so that only `Retry` repeats, within its total time.
     config.setdefault("retries", {"mode": "standard", "total_max_attempts": 1})
     config.setdefault("connect_timeout", _CONNECT_TIMEOUT_S)
     config.setdefault("read_timeout", _READ_TIMEOUT_S)
+    # A cached listing would show a table as it was.
     result["use_listings_cache"] = False
     return result
 

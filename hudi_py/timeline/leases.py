@@ -62,11 +62,11 @@ class LeaseFolder:
         return tuple(sorted(found, key=lambda each: (each.created, each.id)))
 
     def damaged(self) -> Iterator[tuple[str, str]]:
-        """Yield the path of each file that is no lease or does not decode, with what is wrong."""
+        """Yield the path of each file that is not a lease or does not decode, with what is wrong."""
         for entry in self.storage.list(FOLDER):
             path = f"{FOLDER}/{entry.name}"
             if entry.is_folder or not entry.name.endswith(_ENDING):
-                yield path, "it is no lease"
+                yield path, "it is not a lease"
                 continue
             try:
                 decode_lease(self.storage.read(path), f"{self.storage.root}/{path}")

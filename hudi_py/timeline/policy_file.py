@@ -33,6 +33,7 @@ def load_policy(storage: Storage, properties: Mapping[str, str]) -> RetentionPol
     path = path_of(mark)
     try:
         policy = parse_policy(storage.read(path).decode(), path)
+        # The mark is a hash of the text, so a change by hand is noticed.
         if policy.mark != mark:
             raise ConfigError("it was changed after it was applied")
     except (NotFound, UnicodeDecodeError, ConfigError) as error:
@@ -56,6 +57,7 @@ def forget_policy(storage: Storage, mark: str) -> None:
 
 def path_of(mark: str) -> str:
     """Path of a document, relative to the table."""
+    # The mark becomes part of a path, and the properties may come from anywhere.
     if not mark.isalnum():
-        raise CorruptMetadata(f"{PROPERTY}={mark!r} in hoodie.properties is no name of a policy")
+        raise CorruptMetadata(f"{PROPERTY}={mark!r} in hoodie.properties is not the name of a policy")
     return f"{_FOLDER}/{mark}.toml"

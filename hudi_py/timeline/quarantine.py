@@ -92,7 +92,9 @@ def load_manifest(storage: Storage, name: str) -> Manifest | None:
     path = f"{FOLDER}/{name}/{_MANIFEST}"
     try:
         document = parse_json(storage.read(path))
+        # Converted one by one, so that a damaged document fails here and not while files are moved back.
         files = {str(p): {str(n): int(s) for n, s in names.items()} for p, names in document["files"].items()}
+        # Files are moved back to these paths: one with `..` would lead out of the table.
         strange = [p for p in files if not is_partition_path(p)]
         if strange:
             raise ValueError(f"{strange[0]!r} is not a partition path")
@@ -151,6 +153,7 @@ def purge(storage: Storage, permit: Permit, now_ms: int, kept: Collection[str] =
         permit: To delete data.
         now_ms, kept: As for `removals_over`.
     """
+    # Looked at again, because deletion may have been forbidden while a long clean ran.
     permit.check()
     over = removals_over(storage, now_ms, kept)
     for name in over:
@@ -175,6 +178,7 @@ def removals_over(storage: Storage, now_ms: int, kept: Collection[str] = ()) -> 
         try:
             manifest = load_manifest(storage, name)
         except CorruptMetadata as error:
+            # Without its time it is unknown whether it is over, and its files may be the last copies.
             log.warning("quarantine.unreadable", removal=name, why=str(error))
             continue
         if manifest is not None and manifest.until_ms <= now_ms:

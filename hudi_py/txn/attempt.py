@@ -59,7 +59,7 @@ class Attempt:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._heart.stop()
-        # Of a process that was killed nobody can say so; its number and its heartbeat show it.
+        # A killed process cannot write that it failed; its number and its heartbeat show it.
         if isinstance(error, HudiError) and self._note:
             with contextlib.suppress(HudiError):  # the error of the attempt is the one that counts
                 # Another process may have taken this attempt back and made its own since.

@@ -57,6 +57,7 @@ class Beginners:
         """Return as the settings say; None where no other writer is expected."""
         if settings[keys.CONCURRENCY_MODE] != SEVERAL_WRITERS:
             return None
+        # The same patience as for a write that is repeated after a conflict.
         return cls(rhythm=Rhythm.of(settings), patience_s=settings[keys.WRITE_RETRY_TIMEOUT].total_seconds())
 
     @contextmanager
@@ -82,6 +83,7 @@ class Beginners:
                         f"({found[1]}): completing {begun.instant} now could hide its rows, because it may build on "
                         "this commit with an earlier time; nothing was committed, try again when it has gone on"
                     )
+                # Without the lock, which the other writer needs to go on.
                 self.sleep(_PAUSE_S)
                 found = self._first(begun.store.load(), begun)
 
@@ -94,6 +96,7 @@ class Beginners:
             and each.action in _BUILDS_ON_FILES
             and each.requested_time < ours.requested_time
         ]
+        # A writer without a heartbeat will not go on, so nothing is to be waited for.
         alive = pulses(store.storage, store.clock, self.rhythm) if early else {}
         return next(((each, alive[each.requested_time]) for each in early if each.requested_time in alive), None)
 

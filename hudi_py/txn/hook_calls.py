@@ -99,7 +99,7 @@ def send(address: Address, document: Mapping[str, Any]) -> None:
     [outcome] = found
     if isinstance(outcome, BaseException):
         raise HookFailed(f"it cannot be reached: {type(outcome).__name__}: {outcome}") from outcome
-    # A redirection too: what was to be told would not be told to anybody.
+    # A redirection too: nobody would receive the message.
     if outcome >= _SUCCESS_BELOW:
         raise HookFailed(f"it answered with status {outcome}")
 

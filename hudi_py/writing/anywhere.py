@@ -290,6 +290,7 @@ class WrittenTable:
             taken: Any = pa.array(mine, pa.int64())
             new: list[Any] = [rows.rows.column(name).take(taken).combine_chunks() for name in fields]
             old: list[Any] = [
+                # The write may promote a column, whose type in the old file is narrower.
                 stored.column(name).take(met.drop_null()).combine_chunks().cast(each.type)
                 for name, each in zip(fields, new, strict=True)
             ]
@@ -299,5 +300,6 @@ class WrittenTable:
     def partition(self, path: str) -> PartitionFiles:
         """Return a partition before the write."""
         if path not in self._loaded:
+            # Kept, because a write with several parts asks for each partition again and again.
             self._loaded[path] = load_partition(self._job, path)
         return self._loaded[path]

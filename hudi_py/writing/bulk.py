@@ -65,6 +65,7 @@ def run_bulk_task(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskId
     with task_files(job, task) as files:
         for path, run in itertools.groupby(named_pieces(job, batches), key=lambda piece: piece.partition_path):
             kept = filter(None, map(_without_deletes, run))
+            # Looked at before a file is opened: a run of deletes alone has no row to write.
             first = next(kept, None)
             if first is not None:
                 results += files.create(path, itertools.chain([first], kept), prefix=job.new_uuid())
@@ -106,6 +107,7 @@ class _Partitions:
         self._held.setdefault(path, []).append((rows, keys))
         self._bytes[path] = self._bytes.get(path, 0) + rows.nbytes
         while sum(self._bytes.values()) >= self._job.options.row_group_bytes:
+            # The largest one frees most memory for one row group.
             self._write(max(self._bytes, key=self._bytes.__getitem__)).flush()
 
     def finish(self) -> list[WrittenFile]:
@@ -123,6 +125,7 @@ class _Partitions:
     def _write(self, path: str) -> NewFiles:
         if path not in self._open:
             if len(self._open) >= _OPEN_MAX:
+                # The one that was opened first: in rows that are nearly sorted, it is the one that is done.
                 self._close(next(iter(self._open)))
             self._open[path] = self._files.begin(path, prefix=self._job.new_uuid())
         del self._bytes[path]

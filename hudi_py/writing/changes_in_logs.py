@@ -166,6 +166,7 @@ def _refuse_overruled(stored: pa.Table, updated: pa.Table, rules: LogRules) -> N
 
 def _loses(stored: pa.Table, updated: pa.Table, rules: LogRules) -> npt.NDArray[np.bool_]:
     names = [name for name in rules.ordering_fields if name in stored.column_names]
+    # Without ordering values the later record wins in any case.
     if not rules.orders_logs or not names or not stored.num_rows:
         return np.zeros(stored.num_rows, dtype=np.bool_)
     new, old = ([rows.column(name).combine_chunks() for name in names] for rows in (updated, stored))
@@ -177,6 +178,7 @@ def _loses(stored: pa.Table, updated: pa.Table, rules: LogRules) -> npt.NDArray[
     in_logs: npt.NDArray[np.bool_] = np.array(
         [parse_base_file(name or "") is None for name in stored.column(FILE).to_pylist()]
     )
+    # Against rows of base files, log records of this table win without a comparison.
     return loses & in_logs
 
 

@@ -26,6 +26,7 @@ from hudi_py.writing.result import WriteResult
 
 KEYS_ENTRY: Final = "hudi_py.write.keys"
 _OURS: Final = frozenset({"schema", KEYS_ENTRY})
+# A long of Java, for programs of Hudi's world that read the commit.
 _VERSION_MAX: Final = (1 << 63) - 1
 
 _Versions = dict[str, tuple[int, str]]
@@ -64,6 +65,7 @@ class CommitWords:
         found = next(
             (instant for instant in timeline.commits.completed() if instant.requested_time == instant_time), None
         )
+        # Archived since: that it was written is known without its content.
         metadata = CommitMetadata() if found is None else contents.commit(found)
         return WriteResult(instant=instant_time, metadata=metadata, is_repeated=True)
 
@@ -100,6 +102,7 @@ def commit_words(
             raise ConfigError(f"extra_metadata has {name!r}: {text!r}; names and values are texts")
         if name in _OURS:
             raise ConfigError(f"extra_metadata has {name!r}, which hudi_py sets in every commit; use another name")
+    # By type, because True is an int, too.
     if retries is not None and (type(retries) is not int or retries < 0):
         raise ConfigError(f"retries={retries!r}; give a whole number of at least 0")
     return CommitWords(key=key, extra=extra, retries=retries)
@@ -149,6 +152,7 @@ def _versions(timeline: Timeline, contents: Contents) -> _Versions:
         extra = commit.fields().get("extraMetadata") or {}
         if KEYS_ENTRY in extra:
             found[commit.time] = extra[KEYS_ENTRY]
+    # By the largest time, because an archive has commits in any order.
     return _parsed(found[max(found)], store.storage.root) if found else {}
 
 

@@ -24,7 +24,7 @@ from hudi_py.rows.log_file import LogSlice, LogTarget, encode_log_file, written_
 from hudi_py.rows.merge import RowChanges, merge_base_file
 from hudi_py.rows.new_files import NewFiles, write_new_files
 from hudi_py.rows.written import FileTarget, WrittenFile
-from hudi_py.runtime.clock import MONOTONIC, SystemClock
+from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 from hudi_py.writing.job import TaskIdentity, WriteJob
@@ -193,7 +193,7 @@ class TaskFiles:
     def _create_metafile(self, partition_path: str) -> None:
         """Create the partition's metafile. Before the data, because readers ignore a partition without it."""
         instant_time = self._job.instant_time
-        text = format_partition_metadata(partition_path, instant_time=instant_time, written_at=SystemClock().now())
+        text = format_partition_metadata(partition_path, instant_time=instant_time, written_at=self._job.clock.now())
         try:
             self._job.storage.create_new(join_path(partition_path, PARTITION_METAFILE), text)
         except AlreadyExists:  # another task of this write has rows of the same partition

@@ -54,6 +54,7 @@ def require_keys(settings: Settings, generator: KeyGenerator, operation: str) ->
 def with_generated_keys(batches: Iterable[pa.RecordBatch], instant_time: str) -> Iterator[pa.RecordBatch]:
     """Yield rows of one task with their keys in the column `GENERATED`."""
     start = 0
+    # A stream is written by a single task, the one with number 0.
     prefix = pa.scalar(f"{instant_time}_0_")
     for batch in batches:
         numbers: Any = pa.array(np.arange(start, start + batch.num_rows)).cast(pa.string())

@@ -15,6 +15,7 @@ from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.bucket_index import BucketIndex
 from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.precedence import MergeRules
+from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
 from hudi_py.storage.base import Storage
 from hudi_py.writing.assign import SizingLimits
@@ -66,6 +67,7 @@ class WriteJob:
         logs: How changes of existing rows are written in a merge-on-read table; None in a copy-on-write table.
         change_logs: What is logged of the changes of a rewritten base file; None without change data capture.
         randomness: Source of ids for new file groups; on other machines, tasks use the source of that machine.
+        clock: Time that a new partition's metafile names as its date of creation.
     """
 
     storage: Storage
@@ -88,6 +90,7 @@ class WriteJob:
     logs: LogWriting | None = None
     change_logs: LoggingMode | None = None
     randomness: Randomness = MACHINE
+    clock: Clock = attrs.field(factory=SystemClock)
 
     def new_uuid(self) -> str:
         """Return the first part of the id of a new file group."""

@@ -28,6 +28,7 @@ def check_options(settings: Settings) -> None:
     if compacts_after_writes(settings):
         compaction_config(settings)
     check_inline_clustering(settings)
+    # Only of services that will run: a wrong value of another one harms nobody.
     if settings[keys.CLEAN_AUTOMATIC]:
         clean_config(settings)
     if settings[keys.ARCHIVE_AUTOMATIC]:

@@ -49,8 +49,10 @@ def named_pieces(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[P
         if are_deletions:
             rows = key_deletes(keys, job.schema).rows
         else:
+            # Rows of a delete may have any columns, because none of them is written.
             rows = batch if job.operation == "DELETE" else conform_batch(batch, job.schema)
         for path, chosen in by_value(paths):
+            # All rows are of one partition, as in most writes: nothing is copied.
             if chosen is None:
                 yield Piece(path, rows, keys, are_deletions)
             else:

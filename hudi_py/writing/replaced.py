@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from hudi_py.errors import CorruptMetadata
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.rows.written import WrittenFile
-from hudi_py.runtime.clock import SystemClock
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
@@ -36,7 +35,7 @@ def check_listed(job: WriteJob, partition_path: str, names: Iterable[str]) -> No
     if not job.needed.get(partition_path, frozenset()).difference(names):
         return
     # Only now is the timeline read, in the task: a commit or clean of another process may explain the difference.
-    contents = Contents(TimelineStore(job.storage, read_table_config(job.storage), SystemClock()))
+    contents = Contents(TimelineStore(job.storage, read_table_config(job.storage), job.clock))
     try:
         CheckedListing(contents, contents.store.load()).partition(partition_path)
     except CorruptMetadata as error:

@@ -62,6 +62,7 @@ def groups_to_replace(
         view = build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries))
         ids = sorted(file_slice.file_id for file_slice in latest_slices(context, view))
         for file_id in ids:
+            # Before anything is written: replaced behind the back of its plan, a group would come back with it.
             _refuse_pending(context, path, file_id)
         if ids:
             found[path] = tuple(ids)

@@ -38,6 +38,7 @@ class WriteResult(Shown):
     compactions: tuple[RewriteResult, ...] = ()
     indexes_dropped: tuple[str, ...] = ()
     clusterings: tuple[RewriteResult, ...] = ()
+    # Not compared, because no two writes take the same time.
     seconds: Mapping[str, float] = attrs.field(factory=dict, eq=False)
     retries: int = 0
     is_repeated: bool = False
@@ -45,6 +46,7 @@ class WriteResult(Shown):
     @property
     def rows_inserted(self) -> int:
         """Number of rows that were added."""
+        # A number below 0 says nothing.
         return sum(max(stat.num_inserts, 0) for stat in self._stats())
 
     @property

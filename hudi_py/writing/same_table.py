@@ -42,6 +42,7 @@ def require_same_table(settings: Settings, table: TableConfig, source: str) -> N
         (keys.TIMELINE_TIMEZONE, table.timezone),
         (keys.CDC_ENABLED, mode is not None),
         *(((keys.CDC_LOGGING_MODE, mode.name_of_hudi),) if mode is not None else ()),
+        # Without ordering fields in the table there is a warning below.
         *(((keys.ORDERING_FIELDS, table.ordering_fields),) if table.ordering_fields else ()),
     )
     fields = tuple(each.partition(":")[0] for each in settings[keys.PARTITION_FIELDS])  # kinds: see key_generator_of
@@ -52,6 +53,7 @@ def require_same_table(settings: Settings, table: TableConfig, source: str) -> N
     for key, actual in defining:
         if key in settings and settings[key] != actual:
             raise _contradiction(key, str(settings.raw(key)), _text(actual), source)
+    # No error: the rows are those that the table asks for, with the setting or without it.
     if not table.ordering_fields and keys.ORDERING_FIELDS in settings and settings[keys.ORDERING_FIELDS]:
         log.warning(
             "write.ordering.none",

@@ -38,6 +38,7 @@ def check_stored_paths(storage: Storage, slices: Sequence[FileSlice], keys: KeyG
     if not keys.times:
         return
     with_base = [file_slice for file_slice in slices if file_slice.base_file is not None]
+    # The first and the last: rows of two times of the table's life, without opening all files.
     for each in with_base[:1] + with_base[1:][-1:]:
         assert each.base_file is not None
         with open_parquet(storage, join_path(each.partition_path, each.base_file.name), each.base_file) as file:
@@ -66,5 +67,6 @@ def are_keys_prefixed(storage: Storage, slices: Iterable[FileSlice], field: str)
         if file_slice.base_file is not None:
             with storage.open_read(join_path(file_slice.partition_path, file_slice.base_file.name)) as stream:
                 first = read_keys(stream)
+            # One key is enough, because all keys of a table have the same form.
             return is_prefixed(first[0].as_py(), field) if len(first) else None
     return None

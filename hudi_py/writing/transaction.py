@@ -259,6 +259,7 @@ class WriteTransaction:
 
     def _end_heart(self) -> None:
         if self.heart is not None:
+            # Without an instant nobody would ever end this heartbeat.
             self.heart.stop()
             delete_heartbeat(self.contents.store.storage, self.instant_time)
 
@@ -301,6 +302,7 @@ def begin_write(
             metadata_table.prepare(writes_data=True)  # again: a pending write may have prevented parts of it
         if rolled_back or store.lock.is_used:  # between the two holds of the lock another process may have committed
             timeline = store.load()
+        # The record of this commit has to come after that compaction in the metadata table.
         time = store.new_time(timeline, after=metadata_table.compact(timeline))
         heart = None
         if failed_writes_policy(settings) == "LAZY":

@@ -277,7 +277,7 @@
     slider.max = String(all.length - 1);
     if (!slider.dataset.touched) slider.value = String(all.findLastIndex((each) => each.commits_retained <= 10));
     const times = all[0].points.map(([at]) => at);
-    if (times.some((at) => at === null)) { box.append(make("p", "Not drawn: an instant has a time that is no date.", "hint")); return; }
+    if (times.some((at) => at === null)) { box.append(make("p", "Not drawn: an instant has a time that is not a date.", "hint")); return; }
     const style = axes();
     const chart = new uPlot({
       width: box.clientWidth, height: 260, legend: { show: false },

@@ -29,6 +29,7 @@ class Health(enum.Enum):
     ABSENT = "not there"
 
 
+# Operations that only move rows, so that a file which they do not name has no rows of its own.
 _REWRITES: Final[Mapping[str | None, str]] = {"CLUSTER": "clustering", "COMPACT": "compaction"}
 
 

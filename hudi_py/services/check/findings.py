@@ -24,6 +24,7 @@ class Severity(enum.Enum):
     WARNING = "warning"
     INFO = "info"
 
+    # By identity, which is faster than Enum's hash of the name.
     __hash__ = object.__hash__
 
 

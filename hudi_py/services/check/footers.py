@@ -55,7 +55,7 @@ def _footer(storage: Storage, path: str, base: BaseFile) -> Footer | str | None:
             return Footer(footer.num_rows, names, times)
     except NotFound:
         return None
-    except (CorruptMetadata, ValueError) as error:  # bounds that are no text
+    except (CorruptMetadata, ValueError) as error:  # bounds that are not text
         return str(error)
 
 

@@ -34,6 +34,7 @@ T = TypeVar("T")
 STALE_AFTER: Final = timedelta(hours=1)
 """Age at which a pending action is reported as stale. Its process may still be running, so nothing else follows."""
 
+# Another process can finish these only with their plan.
 _PLANNED: Final = frozenset(
     {Action.CLEAN, Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.ROLLBACK, Action.RESTORE}
 )
@@ -108,7 +109,7 @@ def _health(contents: Contents, timeline: Timeline) -> tuple[dict[FileKey, Healt
     """
     Health of the files. Of completed ones, which are many, only whether they decode: `instant_facts` does the rest.
 
-    On object stores many files are read at once, because every one costs a round trip.
+    On object stores many files are read at once, because each costs a round trip.
     """
     store = contents.store
     pending = {(each.requested_time, each.comparable_action) for each in timeline if each.is_pending}

@@ -83,6 +83,7 @@ class Expectation:
         self.archived = self._origins.archived
         self.extensions = facts.base_file_extensions
         self.named: dict[str, dict[str, Named]] = {}
+        # Archived cleans, too: what they deleted is not lost.
         self.gone: dict[str, set[str]] = {path: set(names) for path, names in facts.archived_cleans.items()}
         self.going: dict[str, set[str]] = {}
         """Files that a pending clean or rollback may have deleted without having recorded it yet."""
@@ -160,6 +161,7 @@ class Expectation:
         elif isinstance(content, RollbackMetadata):
             self._undone.update(content.commits_rollback)
             for path, undone in content.partitions.items():
+                # Failed ones, too: another process may have deleted the file since.
                 names = (*undone.success_delete_files, *undone.failed_delete_files)
                 self.gone.setdefault(path, set()).update(name.rpartition("/")[2] for name in names)
                 blocks = self.blocks.setdefault(path, {})
@@ -265,7 +267,7 @@ def _held(
 ) -> Iterator[Finding]:
     """
     A savepoint of an older commit holds whole slices, log files of later delta commits included. A restore takes those
-    back, so they may be gone; only layout 2 tells by the name which they are, and only there log files are deleted.
+    back, so they may be missing; only layout 2 tells by the name which they are, and only there log files are deleted.
     """
     for name, time in expected.savepointed.get(partition, {}).items():
         log = parse_log_file(name) if not log_naming.tells_slice else None

@@ -57,6 +57,7 @@ def judge_indexes(
         files = _only_base(newest)
         if COLUMN_STATS in names:
             found += judge_statistics(storage, newest, table, timeline)
+        # Beside a pending rollback or restore, the index is ahead of the files or behind them.
         if RECORD_INDEX in names and not is_between_states(timeline):
             with RecordIndex(table, timeline) as index:
                 found += _judge_rows(storage, files, index)
@@ -113,9 +114,11 @@ def _judge_filters(storage: Storage, files: Iterable[WrittenData], filters: Bloo
                 footer = read_footer(stream)
         except NotFound:  # another finding
             continue
+        # A file without a filter has none in the index either.
         if footer.bloom_text is None:
             continue
         of_file = BloomFilter.parse(footer.bloom_text, footer.bloom_type)
         kept = known.get((path, name))
+        # By their bytes: a filter that merely has more bits set would be as wrong for other keys.
         if kept is None or kept.to_text() != of_file.to_text():
             yield finding("mdt-filter-differs", where, "none there" if kept is None else "")

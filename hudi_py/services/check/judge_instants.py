@@ -106,6 +106,7 @@ def _instant(facts: TableFacts, each: InstantFacts, folder: str, outcome: tuple[
     if outcome is not None:
         yield finding(outcome[0], where, outcome[1])
         return
+    # In layout 1, only its plan tells a clustering from an overwrite.
     is_patient = instant.action in _PATIENT or (
         isinstance(each.content, RequestedReplaceMetadata) and each.content.clustering_plan is not None
     )

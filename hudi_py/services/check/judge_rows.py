@@ -113,6 +113,7 @@ class Needs:
     def _removed_by(self, partition: str, name: str) -> str | None:
         by = self._removals.get((partition, name))
         if by:
+            # The last one, because what an earlier one deleted was not there any more.
             return str(by[-1])
         return "an archived clean" if name in self._archived_cleans.get(partition, ()) else None
 

@@ -72,6 +72,7 @@ def judge_statistics(
         if PARTITION_STATS in config.metadata_partitions:
             partitions = stack.enter_context(StatisticsReader(table, timeline, partition=PARTITION_STATS))
         indexed = _Indexed(kept)
+        # The newest first: where a writer passes the statistics by, its files are the last ones.
         for each in itertools.islice(files, _FILES_MAX):
             yield from _judge(storage, each, indexed, columns, partitions)
 

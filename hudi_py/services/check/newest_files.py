@@ -12,7 +12,7 @@ from hudi_py.timeline.timeline import Timeline
 
 
 class WrittenData(NamedTuple):
-    """A base or log file that a commit wrote; *has_deletes* is told of log files only."""
+    """A base or log file that a commit wrote; *has_deletes* is set for log files only."""
 
     partition_path: str
     file_id: str
@@ -36,6 +36,7 @@ def newest_files(contents: Contents, timeline: Timeline, files_max: int) -> list
     for instant in reversed(timeline.commits.completed()):
         metadata = contents.commit(instant)
         for path, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+            # Readers open no file of a replaced group, so nothing has to be right about it.
             closed.update((path, file_id) for file_id in file_ids)
         written = [each for each in _written(metadata) if each[:2] not in closed]
         found += written

@@ -59,6 +59,7 @@ class CleanResult(Shown):
                 "spared": sum(map(len, self._spared.values())), "superseded": self.superseded,
                 "withdrawn": self.withdrawn, "why_spared": self.why_spared, "is_partial": self.is_partial}  # fmt: skip
         done = {"instant": self.instant, "deleted": self.deleted_count, "is_finished": self.is_finished}
+        # What is as usual is left out, so that the rest is seen.
         return done | {name: value for name, value in left.items() if value}
 
     def _listed(self) -> Iterable[tuple[str]]:

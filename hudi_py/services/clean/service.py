@@ -169,7 +169,7 @@ class CleanService:
                     return self._schedule(deadline, permit)
             # Noted before the plan is stored, and corrected after it: a crash in between costs a second look at most.
             remember_unseen(store.storage, seen.unseen, seen.unseen | plan.unseen)
-            # Before the instant: a metadata table that has to be dropped must be gone when the clean begins.
+            # Before the instant: a metadata table that has to be dropped must be deleted before the clean begins.
             self.metadata_table.prepare(writes_data=False)
             begins = prepared(store, Action.CLEAN, timeline=timeline)
             requested = begins.request(to_record(plan, store.storage.root)).instant
@@ -256,7 +256,7 @@ class CleanService:
         expired = tuple(each.requested_time for each in self._remove_expired(deadline))
         planned = self._schedule(deadline, permit)
         results = self.execute_pending(deadline, planned=planned)
-        # Once only: if the new plan is withdrawn, too, somebody changes the table faster than it can be planned.
+        # Once only: if the new plan is withdrawn, too, other processes change the table faster than it can be planned.
         if any(result.withdrawn for result in results):
             planned = self._schedule(deadline, permit)
             results += self.execute_pending(deadline, planned=planned)

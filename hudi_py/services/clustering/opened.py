@@ -122,6 +122,7 @@ class StoredPlans:
         )
 
     def _log_reading(self, slices: list[FileSlice], text: str, timeline: Timeline) -> LogReading | None:
+        # Without log files the rules do not matter, and those that are not supported need not be refused.
         if not any(not file.is_cdc for file_slice in slices for file in file_slice.log_files):
             return None
         root = self.contents.store.storage.root

@@ -147,6 +147,7 @@ def stored_plan(planned: PlannedClustering, root: str, *, has_missing_partitions
         input_groups=tuple(_stored_group(group, root, config) for group in planned.groups),
         strategy=Strategy(class_name=_STRATEGY, strategy_params=parameters),
         extra_metadata={},
+        # Rows keep their commit times, or incremental readers would see all of them again.
         preserve_hoodie_metadata=True,
         missing_schedule_partitions=() if has_missing_partitions else None,
     )
@@ -174,6 +175,7 @@ def _stored_group(group: PlannedGroup, root: str, config: ClusteringConfig) -> C
 
 def _metrics(group: PlannedGroup, config: ClusteringConfig) -> dict[str, float]:
     logs = [log for each in group.slices for log in each.log_files]
+    # Rounded for each slice, as Hudi does, so that plans compare.
     written = sum(base_bytes(file_slice, config.no_base_bytes) // _MB for file_slice in group.slices)
     read = group.size_bytes // _MB
     return {

@@ -121,6 +121,7 @@ class ClusteringService:
             entries = {path: listing.partition(path, details=True) for path in named}
         else:
             entries = dict(listing.walk(details=True))
+        # By the filter DAY_ROLLING, the hour chooses the partitions.
         hour = self.contents.store.clock.now().astimezone(self.contents.store.zone).hour
         for path in chosen_partitions(entries.keys(), self.config, hour):
             view = build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries[path]))
@@ -270,6 +271,7 @@ class ClusteringService:
         if self._named(requested_time).state is State.INFLIGHT:
             take_back(store, self.settings, requested_time, self.roll_back)
         with store.lock.held(f"clustering {requested_time}"):
+            # Looked for again, under the lock: another process may have begun it.
             withdraw(store, [self._named(requested_time)], "it was cancelled")
 
     def _named(self, requested_time: str) -> Instant:

@@ -105,6 +105,7 @@ def rewrite_group(job: ClusteringJob, work: GroupWork) -> list[WrittenFile]:
             options=job.options,
             rows_per_file=_rows_per_file(job, work),
         )
+    # The rows were in the table before, so what does not fit its schema is damage.
     except WriteError as error:
         raise CorruptMetadata(f"{job.storage.root}: partition {work.partition_path!r}: {error}") from error
     files.withdraw_if_fenced()
@@ -147,6 +148,7 @@ class _Files:
         )
         storage = self._job.storage
         marker = Marker(target.partition_path, target.name, MarkerType.CREATE)
+        # The marker before the fence is looked for: who puts up the fence afterwards finds the marker.
         create_marker(storage, self._job.instant_time, marker)
         self.withdraw_if_fenced()
         # Before it is opened: a file that was begun is deleted as well.
@@ -166,6 +168,7 @@ def _rows_per_file(job: ClusteringJob, work: GroupWork) -> int | None:
     """Share the rows out evenly, where footers tell how many there are; log files do not tell it."""
     if work.outputs <= 1 or any(file_slice.log_files for file_slice in work.slices):
         return None
+    # From footers, which are read again when the rows are: small files, and few bytes of each.
     rows = sum(map(partial(_rows_of, job.storage), _with_base(work.slices)))
     return max(1, -(-rows // work.outputs))
 

@@ -86,7 +86,7 @@ def _since(deltas: Iterable[Instant], last: str | None, *, by_completion: bool) 
 
 
 def _seconds(since: str, now: str) -> int:
-    """Seconds between two instant times; times of the metadata table's first commits are no dates."""
+    """Seconds between two instant times; times of the metadata table's first commits are not dates."""
     try:
         begin, end = (parse_instant_time(time, timezone.utc) for time in (since, now))
     except ValueError:

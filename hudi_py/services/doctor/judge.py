@@ -158,7 +158,7 @@ def _archival(health: Health) -> Iterator[Finding]:
     plan, archive = health.archival, health.archive
     if plan is None or archive is None or not archive.services_enabled:
         return
-    # The others are no obstacles: they are settings, or go away by themselves.
+    # The others do not stand in the way: they are settings, or go away by themselves.
     if plan.bound is not None and plan.bound not in _UNBOUND:
         yield finding("archival-blocked", health.timeline_folder, plan.bound.value)
     # Within the limits only because the clean raised them (rule D-3).

@@ -92,6 +92,7 @@ class DoctorService:
             small_bytes=max(self.settings[keys.PARQUET_SMALL_FILE_LIMIT], 0),
             target_bytes=max(self.settings[keys.PARQUET_MAX_FILE_SIZE], 1),
         )
+        # With settings that contradict each other there is no plan that could be judged.
         if clean is not None:
             health = self._with_clean(health, clean, found)
             if archive is not None:
@@ -107,9 +108,10 @@ class DoctorService:
         try:
             found = leases.all()
             cleans = health.timeline.of((Action.CLEAN,)) if found else ()
-            plans = [(clean, self.contents.clean_plan(clean)) for clean in cleans]
+            found_plans = [(clean, self.contents.plan_of_pending_clean(clean)) for clean in cleans]
         except (CorruptMetadata, NotFound):  # a lease that does not decode stops the clean, which is a finding already
             return
+        plans = [(clean, plan) for clean, plan in found_plans if plan is not None]
         yield from judge_leases(found, plans, health.now, health.zone)
 
     def _settings(self, found: list[Finding]) -> tuple[CleanConfig | None, ArchiveConfig | None]:

@@ -72,6 +72,7 @@ class ExpiryService:
         Raises:
             ConflictError: One of the partitions does not expire any more.
         """
+        # With the limit of the run, other partitions could now take the places of these.
         limitless = attrs.evolve(self.config, selected=expired, partitions_max=len(expired))
         fresh = attrs.evolve(self, contents=Contents(self.contents.store.afresh()), config=limitless)
         young = set(expired) - set(fresh.plan().expired)
@@ -120,6 +121,7 @@ class ExpiryService:
             return {}
         found: dict[str, str] = {}
         for instant in timeline.commits.completed():
+            # Each completed commit is read, so this is done only where it is the only source.
             for path in self.contents.commit(instant).partition_to_write_stats:
                 found[path] = max(found.get(path, ""), instant.requested_time)
         return found

@@ -110,6 +110,7 @@ def explain(service: CleanService, target: str) -> Explanation:
     explainer = Explainer(service)
     try:
         files = [each for path, entries in explainer.find(target) for each in explainer.partition(path, entries)]
+    # Perhaps a clean deleted it. Looked for last, because archived cleans are read, too.
     except _NothingFound:
         files = list(explainer.deleted(target))
         if not files:
@@ -307,6 +308,7 @@ class Explainer:
             for path, stats in self._service.contents.commit(instant).partition_to_write_stats.items():
                 for stat in stats:
                     if stat.path is not None:
+                        # The first one created the file; in layout 1 later ones append to it.
                         found.setdefault(join_path(path, stat.path.rpartition("/")[2]), instant)
         return found
 

@@ -57,7 +57,7 @@ class OrphanFile:
 @attrs.frozen(slots=True)
 class OrphanVerdict:
     """
-    A suspect that is no file of the table, and what happens to it.
+    A suspect that is not a file of the table, and what happens to it.
 
     Args:
         file: The file.

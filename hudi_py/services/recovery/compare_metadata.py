@@ -61,6 +61,7 @@ def compare_metadata_table(
     try:
         found = _difference(contents, table, settings, facts)
     except (CorruptMetadata, NotFound) as error:
+        # Not an error: a metadata table is made again from the folders.
         found = OutOfStep(f"it cannot be read: {error}")
     return found if contents.store.load().instants == facts.timeline.instants else OutOfStep()
 
@@ -101,6 +102,7 @@ def _lost(facts: TableFacts, ghosts: Iterable[tuple[str, str]]) -> tuple[str, ..
     lost = []
     for path, name in ghosts:
         named = expected.named.get(path, {}).get(name)
+        # Of an archived commit, or of none: nothing here says that the file should exist.
         if named is None:
             continue
         if not expected.is_explained(path, name, named.requested_time) or expected.needs.is_latest(path, name):

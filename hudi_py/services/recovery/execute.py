@@ -164,6 +164,7 @@ class RecoveryExecutor:
 
     def _finish_rollback(self, finding: RecoveryFinding) -> None:
         """With all pending rollbacks; one of a table service is finished by rolling back that service again."""
+        # No write beside these: others may be running.
         self._rollbacks.run(only=frozenset())
         instant = _instant(finding)
         found = self._store.load().find(instant.requested_time, Action.ROLLBACK)

@@ -80,6 +80,7 @@ class FailedWrites:
         if failed_writes_policy(self.settings) != "LAZY":
             return []
         timeline = self.contents.store.load()
+        # The restore has set commits back to inflight, and deletes their files itself.
         if timeline.pending(Action.RESTORE):
             return []
         alive, pending = self._alive_and_pending(timeline)

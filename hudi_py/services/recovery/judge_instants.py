@@ -159,6 +159,7 @@ def _pending_service(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
             instant=instant,
         )
     time = instant.requested_time
+    # Only with proof: a service of Apache Hudi may be running without any sign.
     why = facts.failed.get(time)
     if why is not None and facts.policy != "NEVER":
         return RecoveryFinding(
@@ -225,6 +226,7 @@ def _pending_clean(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
 
 
 def _pending_rollback(facts: RecoveryFacts, instant: Instant) -> RecoveryFinding:
+    # Without its plan nobody can finish it, and Hudi makes a new one (B-7).
     if facts.health_of(instant, State.REQUESTED) is not Health.GOOD:
         done = "it has not done anything" if instant.state is State.REQUESTED else "what it undoes is not completed"
         return _unreadable(facts, instant, f"{done}; a write that is still pending gets a new plan")

@@ -53,7 +53,7 @@ class RecoveryService:
 
     def rehearse(self) -> tuple[RecoveryOutcome, ...]:
         """
-        Every finding, and why its step would fail where that can be told; nothing is written. Raises as `plan`.
+        Every finding, and why its step would fail where that can be known; nothing is written. Raises as `plan`.
         """
         return tuple(_rehearsed(self.executor, each) for each in self.plan())
 

@@ -51,6 +51,7 @@ def restore_targets(
         raise ConfigError(f"there is no savepoint {savepoint_time}; see hudi-py savepoint list")
     # Where completion times decide (Hudi 1.1), the commit's own is the limit; the savepoint has its requested time.
     commit = next((i for i in timeline.writes.completed() if i.requested_time == savepoint_time), None)
+    # Layout 1 has no completion times.
     limit = (commit.completion_time if commit is not None else None) or savepoint_time
     after = [
         i

@@ -57,6 +57,7 @@ def explain_groups(
             partition_path=key[0],
             file_id=key[1],
             is_planned=key in planned,
+            # The planner's own reasons first, because they are the exact ones.
             reason=planned.get(key) or left.get(key) or otherwise(file_slice),
             base_bytes=0 if file_slice.base_file is None else file_slice.base_file.size_bytes or 0,
             log_files=len(logs),

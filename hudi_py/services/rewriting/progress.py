@@ -23,6 +23,7 @@ def reported(function: Callable[[T], R], total: int, on_group: OnGroup | None, e
 
     def run(item: T) -> R:
         result = function(item)
+        # One call at a time, with rising numbers.
         with lock:
             done[0] += 1
             on_group(done[0], total)

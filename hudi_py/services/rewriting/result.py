@@ -32,6 +32,7 @@ class RewriteResult(Shown):
     rows: int
     bytes_before: int
     bytes_after: int
+    # Not compared, because no two runs take the same time.
     seconds: float = attrs.field(default=0.0, eq=False)
     superseded: bool = False
 

@@ -6,7 +6,7 @@ What a crash leaves after each step, and what the next call does:
 1. only ``.rollback.requested`` or also ``.rollback.inflight``: the rollback is carried out again, from the stored plan
    and from the markers that tasks of the write have created since;
 2. a completed target is inflight again: readers do not see it, its files still exist; the same;
-3. some files are deleted, some rollback blocks are written: the same; a deleted file is no error, a written block
+3. some files are deleted, some rollback blocks are written: the same; a deleted file is not an error, a written block
    is found by its marker;
 4. the target's inflight and requested files are deleted, the rollback is not completed: the same, without them;
 5. the rollback is completed: only marker folders are left, which archival removes.

@@ -126,7 +126,7 @@ class _SuffixingStore(TimelineStore):
 
 
 def _is_quiet(data_timeline: Timeline) -> bool:
-    """Whether so much has happened since the last write that no writer is going to compact."""
+    """Whether the last write was so long ago that no writer is going to compact."""
     writes = data_timeline.writes.completed()
     last = writes[-1].requested_time if writes else ""
     return sum(i.requested_time > last for i in data_timeline.completed()) >= _QUIET_MIN

@@ -60,6 +60,7 @@ _MEANINGS = {
 }
 WASTED: Final = (Holder.REMOVABLE, Holder.UNEXAMINED, Holder.ORPHAN)
 """Holders of files that nothing needs. Retained ones are not among them: those are what the settings ask for."""
+# Both end by themselves, so what they hold is neither waste nor retention.
 _PENDING = frozenset({Reason.PENDING_COMPACTION, Reason.PENDING_CLUSTERING})
 
 

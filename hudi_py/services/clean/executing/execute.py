@@ -93,7 +93,7 @@ def execute_clean(
         return began
     begun, permit = began
     instant, names = begun.instant, recheck.left()
-    # What failed before is expected to fail again, and is no sign of wrong access.
+    # What failed before is expected to fail again, and does not point to wrong access.
     known = LEFTOVERS.load(store.storage)
     if reporter.is_heard:
         reporter.begin("delete", instant=instant.requested_time, total=sum(map(len, names.values())))

@@ -42,7 +42,7 @@ class DeleteResult(NamedTuple):
     The results of one task; files that are not named here were deleted.
 
     Args:
-        missing: Relative paths of files that did not exist, because they were deleted before; that is no error.
+        missing: Relative paths of files that did not exist, because they were deleted before; that is not an error.
         failed: Relative paths of files that could not be deleted, with the reason.
         side_files: Relative paths of checksum files that could not be deleted although their data files were, with the
             reason.
@@ -91,6 +91,7 @@ def delete_files(task: DeleteTask) -> DeleteResult:
             if outcome:
                 continue
         if outcome is False:
+            # Deleted before, mostly by an interrupted run of the same plan.
             missing.append(path)
         else:
             assert isinstance(outcome, StorageFailure)

@@ -16,8 +16,8 @@ def refuse_under_undoing(contents: Contents, timeline: Timeline) -> None:
     """
     Raise while a restore, or the rollback of a commit that still counts as completed, is pending.
 
-    So is the undo of a clean. The rollback of a failed write is no obstacle: no view shows its files. Apache Hudi plans
-    in all of these cases.
+    The undo of a clean counts as well, but not the rollback of a failed write, because no view shows its files. Apache
+    Hudi plans in all of these cases.
 
     Raises:
         RefusedError: Finish the rollback or restore first.

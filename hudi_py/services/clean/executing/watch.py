@@ -25,6 +25,7 @@ from hudi_py.storage.wrappers import DelegatingStorage
 
 CALL_SECONDS: Final = 0.1
 EVENT_SECONDS: Final = 10.0
+# An object store deletes this number with one request.
 PAGE_FILES_MIN: Final = 1000
 PAGES_MAX: Final = 20  # of one task: a backend may list the folder for each page
 
@@ -105,6 +106,7 @@ class Reporter:
     def begin(self, phase: str, *, instant: str = "", total: int | None = None) -> None:
         """Begin a phase."""
         self._began = self._called = self._logged = self._seconds()
+        # Sizes are those of one plan; of a plan that an earlier run stored there are none.
         known = phase == "delete" and bool(self._sizes) and instant == self._sized
         self._bytes = 0.0
         self._state = CleanProgress(

@@ -79,7 +79,7 @@ def remember_leftovers(storage: Storage, known: Leftovers, leftovers: Leftovers)
     Store *leftovers* in the place of *known*.
 
     Raises:
-        StorageError: A file would be forgotten. It is no error if only names of deleted files would be kept.
+        StorageError: A file would be forgotten. Keeping only names of deleted files is allowed.
     """
     if leftovers == known:
         return

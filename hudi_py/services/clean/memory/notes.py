@@ -48,6 +48,7 @@ class Note(Generic[T]):
             return self.absent
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             log.warning(f"clean.{self.name}.unreadable", path=self.path, reason=str(error))
+            # A note only saves work, so a damaged one must not stop a clean.
             return self.damaged
 
     def store(self, storage: Storage, document: dict[str, Any] | None) -> None:

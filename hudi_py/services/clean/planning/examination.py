@@ -25,7 +25,7 @@ from hudi_py.storage.base import Entry, Storage
 
 def _parse(document: Any) -> Unseen:
     partitions = document["partitions"]
-    # A note that names what is no partition counts as damaged: everything is looked at.
+    # A note that names something other than a partition counts as damaged: everything is looked at.
     if partitions is None or not all(map(is_partition_path, partitions)):
         return Unseen(everything=True)
     return Unseen(partitions=frozenset(partitions))

@@ -81,7 +81,7 @@ def left_whole(timeline: Timeline, cleans: Sequence[LastClean], archived: Iterab
     """
     times = {i.requested_time for i in (*timeline.commits.completed(), *archived)}
     # Snapshots that the last clean kept may be archived by now, and the archive may not have been read. Only times
-    # before the timeline count: a later one that is missing was rolled back, and is no snapshot any more.
+    # before the timeline count: a later one that is missing was rolled back, and is not a snapshot any more.
     if cleans:
         times.update(time for time in cleans[-1].holes.snapshots if timeline.commits.is_before_start(time))
     for clean in cleans:

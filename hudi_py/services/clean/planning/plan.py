@@ -19,6 +19,7 @@ from hudi_py.services.clean.planning.scope import NOTHING_UNSEEN, Scope, Unseen
 from hudi_py.services.clean.retention.policy import PartitionJudgement, Reason, Verdict
 
 PLAN_VERSION: Final = 2
+# Hudi's own name, which its incremental cleans look for.
 SAVEPOINTED_TIMES: Final = "savepointed_timestamps"
 COUNTED_VERSIONS: Final = "hudi_py.file_versions"
 
@@ -149,6 +150,7 @@ def assemble(
             kept[reason] = kept.get(reason, 0) + count
         if judgement.delete_partition:
             delete.append(judgement.partition_path)
+        # Only on request: there is one for each slice of the table.
         if with_verdicts:
             verdicts += judgement.verdicts
     if not examined:

@@ -56,6 +56,7 @@ def progress_of(plan: CleanPlan, seen: Situation, config: CleanConfig) -> Progre
         or not plan.is_examined
     ):
         return None
+    # What is held now becomes removable without a new commit.
     held = bool(seen.protection.pending or seen.protection.clustered_files) or any(
         i.requested_time < earliest.requested_time for i in seen.timeline.writes.pending()
     )
@@ -83,6 +84,7 @@ def start_of_scope(last_clean: LastClean | None, progress: Progress | None, time
 
 def remember(storage: Storage, progress: Progress) -> None:
     """Store the progress unless it is stored already; if that fails, the next clean only takes longer."""
+    # Unchanged on a quiet table, so nothing has to be written there.
     if PROGRESS.load(storage) == progress:
         return
     try:
@@ -94,7 +96,7 @@ def remember(storage: Storage, progress: Progress) -> None:
 def _parse(document: Any) -> Progress | None:
     earliest, savepoints = document["earliest"], document["savepoints"]
     if not isinstance(earliest, str) or not isinstance(savepoints, list):
-        raise TypeError("earliest is no text, or savepoints is no list")
+        raise TypeError("earliest is not a string, or savepoints is not a list")
     return Progress(earliest, frozenset(map(str, savepoints)))
 
 

@@ -60,6 +60,7 @@ def trigger(timeline: Timeline, last_clean: LastClean | None, config: CleanConfi
     """Count the completed commits that the last clean did not see; an explicit request is always due."""
     completed = timeline.commits.completed()
     if last_clean is not None:
+        # By requested time, as Hudi counts (rule A-10).
         completed = tuple(i for i in completed if i.requested_time > last_clean.last_completed_commit)
     # Whoever names a time or a snapshot wants the clean now, however few commits there are.
     is_requested = config.older_than is not None or bool(config.forget)

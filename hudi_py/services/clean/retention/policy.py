@@ -253,6 +253,7 @@ def _judge_union(group: FileGroup, keeps: Keeps, protection: Protection) -> list
         for reason, earliest in keeps.windows
     }
     in_compaction = (group.partition_path, group.file_id) in protection.pending
+    # As where versions alone are counted (rule A-48).
     remaining = keeps.versions - in_compaction
     verdicts = []
     ends: str | None = None
@@ -273,6 +274,7 @@ def _judge_union(group: FileGroup, keeps: Keeps, protection: Protection) -> list
         reasons += _protections(file_slice, protection)
         otherwise = Reason.EXPIRED if keeps.windows else Reason.OLD_VERSION
         verdicts.append(_verdict(group, file_slice, tuple(reasons), otherwise))
+        # A slice ends for readers when the newer one began.
         ends = begins
     return verdicts
 

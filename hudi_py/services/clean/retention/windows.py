@@ -26,6 +26,7 @@ def reaching_back(leases: Iterable[Lease], window: Instant | None, last_commit: 
         window: First instant of the window; from it on, every snapshot is kept. None if versions are counted.
         last_commit: Requested time of the last completed commit: the newest slices are kept by every policy.
     """
+    # Behind this time a clean may delete, so only leases that reach back further change its plan.
     start = last_commit if window is None else window.requested_time
     return tuple(lease for lease in leases if lease.floor < start)
 
@@ -70,7 +71,7 @@ def check_forgotten(
 ) -> None:
     """
     Raises:
-        ConfigError: An instant to forget is no snapshot that is kept, a window needs it, or a savepoint holds it.
+        ConfigError: An instant to forget is not a kept snapshot, a window needs it, or a savepoint holds it.
     """
     start = "" if window is None else window.requested_time
     for time in config.forget:
@@ -138,6 +139,7 @@ def windows(timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzi
         found.append(Window(Reason.WINDOW, _capped(commits, start, config.max_commits)))
     if config.age_beside is not None:
         start = _not_past_pending(commits, _young(commits, config.age_beside, now, zone))
+        # Beside the policy, not in its place: a file stays if either needs it.
         found.append(Window(Reason.AGE, _capped(commits, start, config.max_commits)))
     if config.min_commits is not None:
         found.append(Window(Reason.FLOOR, _last_commits(commits, config.min_commits)))

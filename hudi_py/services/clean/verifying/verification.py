@@ -146,7 +146,7 @@ def compare(
         # Only files that exist: to plan a file that was deleted meanwhile costs nothing.
         reached += [join_path(path, name) for name in sorted((planned & names) - unreached)]
         if not plan.is_partial:  # a partial plan leaves garbage on purpose
-            # A file that the metadata table does not list is in no plan, and that is no mistake of the planner.
+            # A file that the metadata table does not list is in no plan, and the planner is not wrong about it.
             listed = names if seen.listing.is_fresh else _listed(seen.listing, path)
             missed += [join_path(path, name) for name in sorted((unreached & listed) - planned)]
         if path in plan.partitions_to_delete:

@@ -44,7 +44,7 @@ class More:
         times: Commits whose snapshots are complete.
         daily, weekly, monthly: Number of days, weeks and months whose last snapshot is reached.
         since: Times from which on everything is reached, by those who read changes; as *read*.
-        read: Commits that somebody reads, each with earlier writes that may or may not belong to it.
+        read: Commits that readers need, each with earlier writes that may or may not belong to it.
     """
 
     cut_off: str | None = None
@@ -175,7 +175,7 @@ def _month(time: str) -> str:
 
 
 def _week(time: str) -> str:
-    """The Monday before; what is no date stands for itself."""
+    """The Monday before; a time that is not a date stands for itself."""
     try:
         day = date(int(time[:4]), int(time[4:6]), int(time[6:8]))
     except ValueError:
