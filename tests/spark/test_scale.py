@@ -13,9 +13,10 @@ from hudi_py.spark.columns import estimated_bytes, int_hashing_to
 from hudi_py.timeline.fence import is_fenced, put_up_fence
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 from hudi_py.writing import bulk, tasks
-from support.trips import COMMON, PARTITIONED, TWO_PASSES, hudi_rs_rows, trip
+from support.trips import COMMON, DRIVER_ROWS, PARTITIONED, TWO_PASSES, hudi_rs_rows, trip
 
 pytestmark = pytest.mark.spark
+BY_TASKS = {DRIVER_ROWS: "0"}
 SMALL_FILES = {"hoodie.parquet.max.file.size": "60000", "hoodie.copyonwrite.record.size.estimate": "40"}
 
 
@@ -85,7 +86,7 @@ def test_sequence_numbers_are_unique(trips):
 
 def test_small_writes_that_meet_much_of_the_table_take_the_large_way(trips, monkeypatch):
     """A single task turns back before it has written anything."""
-    table = trips()
+    table = trips(PARTITIONED | BY_TASKS)
     table.insert([trip(number, region=f"r{number}") for number in range(8)])
     calls = []
 
@@ -110,7 +111,7 @@ def _recording(function, calls):
 
 def test_leftovers_of_retried_tasks_never_become_visible(trips):
     """A file that a marker names and no result does is gone before the commit completes."""
-    table = trips()
+    table = trips(PARTITIONED | BY_TASKS)
     table.insert([trip(1)])
     storage = table.client.table.storage
     seen = {}
@@ -132,7 +133,7 @@ def test_leftovers_of_retried_tasks_never_become_visible(trips):
 
 def test_a_straggler_removes_its_own_files(trips):
     """A task that goes on after the write was closed leaves nothing that carries the completed instant."""
-    table = trips()
+    table = trips(PARTITIONED | BY_TASKS)
     table.insert([trip(1)])
 
     def closed_meanwhile(job, batches, task):

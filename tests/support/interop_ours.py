@@ -45,7 +45,9 @@ class Ours:
 
     def client(self, settings: Mapping[str, Any] | None = None) -> Any:
         """A fresh `WriteClient`, as another process would make one."""
-        texts = {key: _text(value) for key, value in {**self._settings, **(settings or {})}.items()}
+        # Few rows are written by the driver or by a task: both ways in turn.
+        way = {"hoodie_py.write.driver.max.rows": 1000 * (self._batches % 2)}
+        texts = {key: _text(value) for key, value in {**way, **self._settings, **(settings or {})}.items()}
         return hudi_py.WriteClient(self._spark, self.path, texts, clock=self.clock)
 
     def clean(self, **arguments: Any) -> Any:

@@ -19,7 +19,8 @@ def main(path, version, number):
         "hoodie.datasource.write.partitionpath.field": "region",
         "hoodie.table.ordering.fields": "ts",
     }
-    client = WriteClient(session, path, settings)
+    # A task writes, because it is tasks and their processes that are killed.
+    client = WriteClient(session, path, {**settings, "hoodie_py.write.driver.max.rows": "0"})
     while True:
         say(f"begin {number}")
         client.upsert(session.createDataFrame(batch(number), "id string, region string, ts long"))

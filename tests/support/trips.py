@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ _HUDI_RS_NAMES = {
     "endpoint_url": "aws_endpoint",
     "region": "aws_region",
 }
+DRIVER_ROWS = "hoodie_py.write.driver.max.rows"
 ROWS = "id string, region string, ts bigint, amount double, name string"
 
 
@@ -41,10 +43,19 @@ class Trips:
         self, spark: Any, path: str, settings: dict[str, str], storage_options: dict[str, str] | None = None
     ) -> None:
         self.spark, self.path, self.settings, self.storage_options = spark, path, settings, storage_options
-        self.client = hudi_py.WriteClient(spark, path, settings, storage_options=storage_options)
+        # Few rows are written by the driver or by a task: each test goes both ways in turn, unless it chooses.
+        ways = [settings | {DRIVER_ROWS: rows} for rows in ("0", "1000") if DRIVER_ROWS not in settings] or [settings]
+        self._clients = itertools.cycle(
+            [hudi_py.WriteClient(spark, path, way, storage_options=storage_options) for way in ways]
+        )
         self.model: dict[tuple[str, str], dict[str, Any]] = {}
         self.is_partitioned = "hoodie.datasource.write.partitionpath.field" in settings
         self.latest_wins = settings["hoodie.write.table.version"] == "6"
+
+    @property
+    def client(self) -> Any:
+        """One of several clients of the table."""
+        return next(self._clients)
 
     def frame(self, rows: list[dict[str, Any]], schema: str = ROWS) -> Any:
         """A DataFrame that Spark knows the size of."""
