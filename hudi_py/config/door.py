@@ -64,6 +64,7 @@ def require_served(settings: Settings, use: Use) -> None:
         use &= ~Use.CLEAN
     if not settings[keys.ARCHIVE_AUTOMATIC] and Use.WRITE in use:
         use &= ~Use.ARCHIVE
+    # All of them: whoever mends the first one would otherwise meet the next.
     found = list(_refusals(settings, use))
     if found:
         more = f"; and {len(found) - _SHOWN_MAX} more" if len(found) > _SHOWN_MAX else ""
@@ -107,10 +108,10 @@ def _refusals(settings: Settings, use: Use) -> Iterator[str]:
 
 def _is_unknown(name: str) -> bool:
     """Return whether a name that looks like a setting of Apache Hudi is not one."""
-    from hudi_py.config.harmless import ELSEWHERE
+    from hudi_py.config.harmless import ELSEWHERE, SERVED_THERE
     from hudi_py.config.hudi_options import options_by_spelling
 
-    return name not in options_by_spelling() and not name.startswith(ELSEWHERE)
+    return name not in options_by_spelling() and (name.startswith(SERVED_THERE) or not name.startswith(ELSEWHERE))
 
 
 def _unserved(settings: Settings) -> list[str]:
@@ -125,6 +126,7 @@ def _is_hudis(name: str) -> bool:
 
 @cache
 def _is_like_hoodie(word: str) -> bool:
+    # A misspelled ``hodie.`` must not pass as a setting of other software.
     return word in _FIRST_WORDS or SequenceMatcher(None, word, "hoodie").ratio() >= _ALIKE
 
 

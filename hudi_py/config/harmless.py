@@ -31,8 +31,7 @@ HARMLESS: Final[Mapping[str, str]] = {
     "readers find the rows of log files by their keys; positions are never written": """
         hoodie.write.record.positions hoodie.merge.use.record.positions""",
     "it concerns how Apache Hudi reads and merges log files, not what is in them": """
-        hoodie.datasource.merge.type hoodie.is.update.record.for.mor hoodie.realtime.merge.skip hoodie.support.payload
-        hoodie.payload.record.schema""",
+        hoodie.is.update.record.for.mor hoodie.support.payload hoodie.payload.record.schema""",
     "it says by which tasks Apache Hudi clusters and samples, not which files and rows": """
         hoodie.clustering.* hoodie.layout.optimize.*""",
     "the number of buckets of a partition never changes with the engine SIMPLE, the only one that is served": """
@@ -59,8 +58,8 @@ HARMLESS: Final[Mapping[str, str]] = {
     "it affects size, order or speed of writing inside a file, not its rows": """
         hoodie.parquet.* hoodie.record.size.estimator.* _hoodie.record.size.estimator.max.commits
         hoodie.write.buffer.* hoodie.write.executor.* hoodie.vector.columns hoodie.write.status.storage.level
-        hoodie.write.tagged.record.storage.level hoodie.finalize.write.parallelism hoodie.io.factory.class
-        hoodie.storage.class hoodie.avro.write.support.class hoodie.datasource.write.row.writer.enable
+        hoodie.write.tagged.record.storage.level hoodie.finalize.write.parallelism
+        hoodie.datasource.write.row.writer.enable
         hoodie.common.* hoodie.rollback.parallelism hoodie.archive.delete.parallelism hoodie.schema.cache.enable
         hoodie.timeline.compaction.target.file.max.bytes hoodie.timeline.manifest.retained.versions
         hoodie.clean.optimize.using.local.engine.context hoodie.release.resource.on.completion.enable
@@ -69,9 +68,8 @@ HARMLESS: Final[Mapping[str, str]] = {
     "files of that format are not written": """
         hoodie.orc.* hoodie.hfile.* hoodie.lance.* _hoodie.hfile.use.native.reader""",
     "tables are not bootstrapped: hoodie.bootstrap.base.path is refused": "hoodie.bootstrap.*",
-    "it names a class of Apache Hudi's own writer, and hudi_py has its own": """
-        hoodie.writestatus.class hoodie.write.merge.handle.class hoodie.write.concat.handle.class
-        hoodie.write.merge.handle.fallback""",
+    "it names a class that counts what Apache Hudi's own writer did, and hudi_py has its own": """
+        hoodie.writestatus.class hoodie.write.merge.handle.fallback hoodie.parquet.flink.*""",
     "it only affects Apache Hudi's Spark SQL statements": """
         hoodie.spark.sql.* hoodie.sql.* hoodie.datasource.overwrite.mode hoodie.internal.sql.merge.into.writes
         hoodie.static.overwrite.partition.paths""",
@@ -89,13 +87,12 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.datasource.read.table.valued.function.* hoodie.datasource.read.partition.value.extractor.enabled
         hoodie.read.blob.inline.mode""",
     "it only matters to incremental queries, which hoodie.datasource.query.type asks for, and that is refused": """
-        hoodie.datasource.query.incremental.format hoodie.datasource.read.begin.instanttime
-        hoodie.datasource.read.end.instanttime hoodie.datasource.read.incr.*
+        hoodie.datasource.read.begin.instanttime hoodie.datasource.read.end.instanttime hoodie.datasource.read.incr.*
         hoodie.datasource.read.schema.use.end.instanttime hoodie.read.timeline.holes.resolution.policy
         hoodie.incremental.use.database""",
     "the operation is the method that is called; hudi_py.write and hudi-py write take it where they are given none": """
         hoodie.datasource.write.operation hoodie.datasource.write.partitions.to.delete""",
-    "the table is where the call says": "hoodie.base.path",
+    "the table is where the call says, and its URL names the storage": "hoodie.base.path hoodie.storage.class",
     "Apache Hudi sets it for itself while it writes": """
         hoodie.bulkinsert.are.partitioner.records.sorted hoodie.bulkinsert.overwrite.operation.type
         hoodie.bulkinsert.schema.ddl""",
@@ -138,7 +135,12 @@ ELSEWHERE: Final = (
     "hoodie.glue.",
     "hoodie.datahub.",
     "hoodie.datasource.adb.",
-    "hoodie.write.lock.dynamodb.",
     "hoodie.record.merge.property.",
 )
-"""Prefixes of settings that no list can contain: those of tools outside the Spark bundle, and names chosen by users."""
+"""
+Prefixes of settings that no list can contain: those of tools outside the Spark bundle, and names chosen by users. A
+misspelled name below them passes, so no setting that is served may be among them but those that `SERVED_THERE` lists.
+"""
+
+SERVED_THERE: Final = ("hoodie.deltastreamer.keygen.",)
+"""Prefixes below those of `ELSEWHERE` whose settings all writers read: they are in the list."""

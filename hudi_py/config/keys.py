@@ -37,6 +37,7 @@ class Key(Generic[T]):
 _NONE: Final[tuple[str, ...]] = ()
 
 
+# The second name is that of Hudi's DeltaStreamer, which tables of older releases still have in their settings.
 def _timed(name: str, default: str) -> Key[str]:
     return Key(f"hoodie.keygen.{name}", as_text, default, (f"hoodie.deltastreamer.keygen.{name}",))
 
@@ -142,6 +143,7 @@ LOCK_RENEW_S: Final = Key(
 )
 ATOMIC_CREATION_SCHEMES: Final[Key[tuple[str, ...]]] = Key("hoodie.fs.atomic_creation.support", names, _NONE)
 LOCK_FILE_FOLDER: Final = Key("hoodie.write.lock.filesystem.path", as_text, "")
+# Never by default, as in Hudi: the lock of a process that is only slow would be taken from it.
 LOCK_FILE_EXPIRE_MINUTES: Final = Key("hoodie.write.lock.filesystem.expire", whole(0), 0)
 ZOOKEEPER_URL: Final = Key("hoodie.write.lock.zookeeper.url", as_text, "")
 ZOOKEEPER_PORT: Final[Key[int | None]] = Key("hoodie.write.lock.zookeeper.port", whole(1), None)
@@ -377,6 +379,8 @@ INSERT_PARALLELISM: Final = Key("hoodie.insert.shuffle.parallelism", whole(0), 0
 DELETE_PARALLELISM: Final = Key("hoodie.delete.shuffle.parallelism", whole(0), 0)
 SINGLE_PASS_BYTES: Final = Key("hoodie_py.write.single.pass.max.bytes", whole(0), 32 * 1024 * 1024)
 """Not known to Hudi. Rows larger than this, by Spark's estimate, are written in two passes; 0 for all rows."""
+DRIVER_ROWS: Final = Key("hoodie_py.write.driver.max.rows", whole(0), 1000)
+"""Not known to Hudi. As many rows the driver writes itself, without a task in Python; 0 leaves all to executors."""
 MERGE_MEMORY_BYTES: Final = Key("hoodie.memory.merge.max.size", whole(1), 1 << 30)
 """Memory for the rows of a write without Spark; more rows go through temporary files."""
 SPILL_FOLDER: Final = Key("hoodie.memory.spillable.map.path", as_text, "")
@@ -386,6 +390,7 @@ READ_BYTES_MAX: Final = Key("hoodie_py.read.max.bytes", whole(1), 1 << 30)
 READ_ARCHIVE_BYTES_MAX: Final[Key[int | None]] = Key("hoodie_py.read.archive.max.bytes", whole(0), None)
 """Our own: a larger archive is not asked for files that are missing; by default 512 for each data file."""
 
+# Collected from the names above, so that a new setting cannot be forgotten in a second list.
 ALL_KEYS: Final[tuple[Key[Any], ...]] = tuple(value for value in list(globals().values()) if isinstance(value, Key))
 
 

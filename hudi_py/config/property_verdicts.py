@@ -60,7 +60,6 @@ HARMLESS_PROPERTIES: Final[Mapping[str, str]] = {
     "hoodie.table.partition_extractor_class": "values of partition columns are read from the files",
     "hoodie.keygen.*": "it only affects key generators by time, which read it",
     "hoodie.deltastreamer.keygen.*": "it only affects key generators by time, which read it",
-    "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled": "it is a setting of one writer",
     "hoodie.properties.*": "Apache Hudi writes it about this file itself",
 }
 
@@ -85,6 +84,10 @@ REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
     Refused(
         "hoodie.datasource.write.slash.separated.date.partitioning", _FALSE, _W,
         f"hudi_py would write a date as one folder of the partition path instead of three; {_BY_HUDI}",
+    ),
+    Refused(
+        "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled", _FALSE, _W,
+        f"timestamps in its keys have another form than hudi_py writes, so rows would be duplicates; {_BY_HUDI}",
     ),
     Refused(
         "hoodie.bootstrap.base.path", (), _FILES,

@@ -23,7 +23,8 @@ class Refused:
 
     Args:
         name: Newest name of the setting; with ``*`` at its end, a family of settings.
-        unless: Values that are accepted, in upper or lower case; an empty value always is.
+        unless: Values that are accepted, in upper or lower case; an empty value always is. With ``*`` at its end, all
+            values that start so.
         uses: Operations for which it is refused; others ignore it.
         reason: Why, and what to do.
         same_as: The value that this other setting has is accepted, too.
@@ -41,6 +42,7 @@ _MODEL: Final = "org.apache.hudi.common.model."
 _FALSE, _TRUE = ("false",), ("true",)
 _W: Final = Use.WRITE
 _REWRITES: Final = Use.WRITE | Use.REWRITE  # a writer rewrites, too, with the inline settings
+_SERVING: Final = Use.WRITE | Use.SERVICES | Use.REWRITE
 _TABLE: Final = "it is a property of a table and not a setting; leave it out"
 _OWN_INDEX: Final = (
     "keys are looked up within their partition, in the files themselves (as with BLOOM and SIMPLE); another index "
@@ -53,6 +55,16 @@ _CHECKS: Final = (
     "the checks that it asks for are Java classes and would not be run; leave it out if they are not needed"
 )
 _MARKED: Final = "rows that are marked as deleted would be stored instead of deleted"
+_OF_HUDI: Final = ("org.apache.hudi.*",)
+_FOREIGN: Final = "it names a Java class that may write or merge rows in another way; write the table with Apache Hudi"
+_SYNC: Final = (
+    "no catalog is updated after a commit, so its readers would not see new partitions and columns; leave the setting "
+    "out, and run Apache Hudi's sync tool after the writer"
+)
+_MDT_OUTSIDE: Final = (
+    "the metadata table is compacted, cleaned and archived by its writers, so another process would do it at the same "
+    "time; leave the setting out, and stop that process"
+)
 _WHOLE_ROWS: Final = "rows are always written with all columns"
 
 REFUSED: Final[tuple[Refused, ...]] = (
@@ -125,6 +137,9 @@ REFUSED: Final[tuple[Refused, ...]] = (
         "hoodie.payload.update.on.same.ordering.field", _TRUE, _W,
         "of two rows with the same ordering value the later one always wins",
     ),
+    Refused("hoodie.write.merge.handle.class", _OF_HUDI, _W, _FOREIGN),
+    Refused("hoodie.write.concat.handle.class", _OF_HUDI, _W, _FOREIGN),
+    Refused("hoodie.compact.merge.handle.class", _OF_HUDI, _REWRITES, _FOREIGN),
     Refused("hoodie.table.partial.update.mode", (), _W, _WHOLE_ROWS),
     Refused("hoodie.write.partial.update.schema", (), _W, _WHOLE_ROWS),
     Refused("hoodie.write.partial.update.unavailable.value", (), _W, _WHOLE_ROWS),
@@ -190,6 +205,9 @@ REFUSED: Final[tuple[Refused, ...]] = (
         "hoodie.parquet.write.config.injector.class", (), _W,
         "it is a Java class that may ask for a different format, such as encrypted files",
     ),
+    Refused("hoodie.avro.write.support.class", _OF_HUDI, _W, _FOREIGN),
+    Refused("hoodie.parquet.spark.row.write.support.class", _OF_HUDI, _W, _FOREIGN),
+    Refused("hoodie.io.factory.class", _OF_HUDI, _W, _FOREIGN),
     Refused(
         "hoodie.storage.layout.type", ("DEFAULT",), _W,
         "rows are assigned to files by hoodie.index.type: by size, or with BUCKET by bucket", same_as=keys.INDEX_TYPE,
@@ -239,6 +257,10 @@ REFUSED: Final[tuple[Refused, ...]] = (
         "hoodie.write.commit.callback.class", ("org.apache.hudi.callback.impl.HoodieWriteCommitHttpCallback",), _W,
         "callbacks are sent by HTTP; leave the setting out, or use hoodie_py.hook.command for other ways",
     ),
+    Refused("hoodie.datasource.hive_sync.enable", _FALSE, _W, _SYNC),
+    Refused("hoodie.datasource.meta.sync.enable", _FALSE, _W, _SYNC),
+    Refused("hoodie.metadata.table.service.manager.enabled", _FALSE, _SERVING, _MDT_OUTSIDE),
+    Refused("hoodie.metadata.write.concurrency.mode", ("SINGLE_WRITER",), _SERVING, _MDT_OUTSIDE),
     Refused("hoodie.client.init.callback.classes", (), _W, "callbacks are Java classes, which are not run"),
     Refused("hoodie.precommit.validators", (), _W, _CHECKS),
     Refused("hoodie.prewrite.validators", (), _W, _CHECKS),
@@ -283,9 +305,21 @@ REFUSED: Final[tuple[Refused, ...]] = (
     Refused("hoodie.metaserver.enabled", _FALSE, Use.ALL, "timelines are read from the table, not from a server"),
     # --- reading -------------------------------------------------------------------------------------------------
     Refused(
-        "hoodie.datasource.query.type", ("snapshot", "read_optimized"), Use.READ,
-        "the range is an argument: table.changes(start, end), or --from and --to on the command line",
+        "hoodie.datasource.query.type", ("snapshot",), Use.READ,
+        "what is asked is an argument: table.changes(start, end) and rows(read_optimized=True), or --from, --to and "
+        "--read-optimized on the command line",
     ),
+    Refused(
+        "hoodie.datasource.merge.type", ("payload_combine",), Use.READ,
+        "rows of log files are always merged with those of the base files; read_optimized=True leaves log files out",
+    ),
+    Refused("hoodie.realtime.merge.skip", _FALSE, Use.READ, "rows of log files are always merged with those before"),
+    Refused(
+        "hoodie.datasource.query.incremental.format", ("latest_state",), Use.READ,
+        "each single change is asked for by method: table.change_log(start, end), or --cdc on the command line",
+    ),
+    Refused("hoodie.datasource.read.incr.path.glob", (), Use.READ, "choose partitions with a condition: where"),
+    Refused("hoodie.datasource.read.incr.filters", (), Use.READ, "rows are chosen with a condition: where"),
     Refused("as.of.instant", (), Use.READ, "the time is an argument: as_of, or --as-of on the command line"),
     Refused(
         "hoodie.datasource.read.extract.partition.values.from.path", _FALSE, Use.READ,

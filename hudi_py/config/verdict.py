@@ -75,6 +75,7 @@ def refusal_of(name: str, settings: Settings, use: Use) -> Refused | None:
     rule = None if verdict is None else verdict.refused
     if rule is None or not rule.uses & use or is_accepted(rule, settings.text(name)):
         return None
+    # Some settings only repeat another one, and are harmless with the same value.
     same = rule.same_as
     return None if same is not None and settings.raw(same) == settings.text(name) else rule
 
@@ -82,7 +83,10 @@ def refusal_of(name: str, settings: Settings, use: Use) -> Refused | None:
 def is_accepted(rule: Refused, value: str) -> bool:
     """Return whether the value asks for what hudi_py does anyway."""
     text = value.strip().lower()
-    return not text or text in {accepted.lower() for accepted in rule.unless}
+    accepted = [each.lower() for each in rule.unless]
+    return not text or any(
+        text.startswith(each.removesuffix(FAMILY)) if each.endswith(FAMILY) else text == each for each in accepted
+    )
 
 
 @cache
@@ -95,6 +99,7 @@ def _rules() -> Mapping[str, Verdict]:
     refused = {
         rule.name: Verdict(kind=Kind.REFUSED, rule=rule.name, reason=rule.reason, refused=rule) for rule in REFUSED
     }
+    # Refused last: a name in both tables must not be ignored.
     return MappingProxyType({**harmless, **refused})
 
 

@@ -107,3 +107,11 @@ def test_an_unknown_property_may_pass_when_asked_to():
 def test_properties_that_are_not_hudis_are_nobodys_business():
     """People put notes there."""
     table_with({"owner": "me"}).require(Use.ALL)
+
+
+def test_rows_of_a_moment_are_refused_as_those_of_the_table():
+    """The values that stay at a time are no way around a property that reading does not serve."""
+    table = table_with({"hoodie.table.ro.file.format": OTHER})
+    for way in (table, table.snapshot(), table.as_of(at(1)), table.range("0")):
+        with pytest.raises(UnsupportedTable, match=r"hoodie\.table\.ro\.file\.format"):
+            way.rows()

@@ -85,7 +85,7 @@ def test_a_served_setting_takes_all_spellings_of_the_releases():
         options = [options_by_spelling()[name] for name in key.names if name in options_by_spelling()]
         assert set(key.names) >= {name for option in options for name in option.names}, key.name
         # options of modules that the bundle does not have, such as Hudi's for AWS, are in no list
-        assert options or key.name.startswith(("hoodie_py.", "hudi_py.", *ELSEWHERE)), key.name
+        assert options or key.name.startswith(("hoodie_py.", "hudi_py.", "hoodie.write.lock.dynamodb.")), key.name
 
 
 def test_the_defaults_of_the_releases_are_never_refused():
@@ -170,6 +170,11 @@ def test_a_harmless_setting_changes_nothing():
         ("hoodie.metadata.enabel", "hoodie.metadata.enable"),
         ("hoodie.write.lock.provder", "hoodie.write.lock.provider"),
         ("hoodie.datasource.hive_sync.enabled", "hoodie.datasource.hive_sync.enable"),
+        ("hoodie.write.lock.dynamodb.partiton_key", "hoodie.write.lock.dynamodb.partition_key"),
+        (
+            "hoodie.deltastreamer.keygen.timebased.output.dateformatt",
+            "hoodie.deltastreamer.keygen.timebased.output.dateformat",
+        ),
         ("hoodie_py.clean.min.comits", "hoodie_py.clean.min.commits"),
         ("hoodie_py.write.single.pas", "hoodie_py.write.single.pass.max.bytes"),
     ],
@@ -219,6 +224,43 @@ def test_settings_of_others_pass_without_a_look_at_the_list(monkeypatch):
         {"spark.sql.shuffle.partitions": "2", "hive.metastore.uris": "x", "hoodie.clean.automatic": "true"}
     )
     require_served(settings, Use.LOOK)
+
+
+def test_no_prefix_of_other_tools_hides_a_misspelled_setting_that_is_served():
+    """A lock with another key than the one that was meant keeps nobody out."""
+    for name in (spelling for key in ALL_KEYS for spelling in key.names):
+        with pytest.raises(ConfigError, match=f"unknown setting {re.escape(name)}x"):
+            admitted({f"{name}x": "1"})
+
+
+READINGS = {
+    "hoodie.datasource.query.type": "read_optimized",
+    "hoodie.datasource.merge.type": "skip_merge",
+    "hoodie.realtime.merge.skip": "true",
+    "hoodie.datasource.query.incremental.format": "cdc",
+    "hoodie.datasource.read.incr.path.glob": "p/*",
+}
+
+
+@pytest.mark.parametrize(("name", "value"), READINGS.items())
+def test_a_setting_that_asks_for_other_rows_is_refused_for_reading(name, value):
+    """The rows of a plain snapshot would have passed for those that were asked for."""
+    builder = TableBuilder()
+    builder.commit(at(0), {"p": ["g"]})
+    table = opened(builder, {name: value})
+    for way in (table, table.snapshot(), table.as_of(at(0)), table.range("0")):
+        with pytest.raises(ConfigError, match=re.escape(f"{name}={value} is refused for reading")):
+            way.rows()
+
+
+@pytest.mark.parametrize(
+    "name", [rule.name for rule in REFUSED if any(accepted.endswith(FAMILY) for accepted in rule.unless)]
+)
+def test_classes_of_hudi_are_accepted_where_others_are_refused(name):
+    """A file that spells a default of any release out asks for nothing; another class may write other rows."""
+    require_served(admitted({name: "org.apache.hudi.io.HoodieMergeHandleFactory"}), WRITER | Use.REWRITE)
+    with pytest.raises(ConfigError, match=re.escape(name)):
+        require_served(admitted({name: "com.example.Encrypting"}), WRITER | Use.REWRITE)
 
 
 @pytest.mark.parametrize("prefix", ELSEWHERE)
