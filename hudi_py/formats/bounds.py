@@ -95,6 +95,55 @@ def check_schema(schema: Any) -> None:
         raise ValueError("a record without content")
 
 
+def check_columns(record: Any) -> None:
+    """
+    Raise if the columns of this record schema, of the rows of a table, could fill the memory or exhaust the stack.
+
+    Named types count wherever they are used: each of a few that uses the one before twice doubles the columns.
+
+    Raises:
+        ValueError: There are too many columns, or they are nested too deeply.
+    """
+    count, depth = _Columns().of(record, 0)
+    if count > SCHEMA_FIELDS_MAX:
+        raise ValueError(f"more than {SCHEMA_FIELDS_MAX} columns, those inside of others included")
+    if depth > SCHEMA_DEPTH_MAX:
+        raise ValueError("columns are nested too deeply")
+
+
+class _Columns:
+    """Computes for types the number of their fields and how deeply they are nested; keeps both for named types."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, tuple[int, int]] = {}
+
+    def of(self, schema: Any, depth: int) -> tuple[int, int]:
+        # A column that may be null is a union around a type, so there are two steps for each level.
+        if depth > 2 * SCHEMA_DEPTH_MAX:
+            raise ValueError("columns are nested too deeply")
+        if isinstance(schema, list):
+            return self._all(schema, depth + 1)
+        if isinstance(schema, str):
+            return self.known.get(schema.rpartition(".")[2], (1, 0))
+        kind = schema["type"]
+        if kind == "record":
+            count, deep = self._all([field["type"] for field in schema["fields"]], depth + 1)
+        elif kind in ("array", "map"):
+            count, deep = self.of(schema["items" if kind == "array" else "values"], depth + 1)
+        else:
+            return self.of(kind, depth + 1)
+        found = count + 1, deep + 1
+        if kind == "record":
+            # Two types may have one name in different namespaces; the larger one counts.
+            before = self.known.get(_short(schema), (0, 0))
+            self.known[_short(schema)] = max(before[0], found[0]), max(before[1], found[1])
+        return found
+
+    def _all(self, types: list[Any], depth: int) -> tuple[int, int]:
+        found = [self.of(each, depth) for each in types]
+        return sum(count for count, _ in found), max((deep for _, deep in found), default=0)
+
+
 class _Measure:
     """Computes for types the smallest size in bytes, and the number of values in memory for it; keeps named types."""
 

@@ -74,17 +74,29 @@ def decode_commit(data: bytes, source: str) -> CommitMetadata:
     Raises:
         CorruptMetadata: The content is not commit metadata, or a field has a wrong type.
     """
-    value = _read(data, source)
+    return commit_of(_read(data, source), source)
+
+
+def commit_of(fields: Mapping[str, Any], source: str) -> CommitMetadata:
+    """
+    As `decode_commit`, from fields under their names on disk.
+
+    The archive of layout 1 keeps fewer of them, depending on the release that archived: a field that it lacks has its
+    default here.
+
+    Raises:
+        CorruptMetadata: A field has a wrong type.
+    """
     try:
         return CommitMetadata(
             partition_to_write_stats={
                 path: tuple(map(_decode_stat, stats))
-                for path, stats in _map(value.get("partitionToWriteStats")).items()
+                for path, stats in _map(fields.get("partitionToWriteStats")).items()
             },
-            compacted=bool(value.get("compacted")),
-            extra_metadata={key: _text_or_none(text) for key, text in _map(value.get("extraMetadata")).items()},
-            operation_type=_text_or_none(value.get("operationType", "UNKNOWN")),
-            partition_to_replace_file_ids=_decode_replaced(value),
+            compacted=bool(fields.get("compacted")),
+            extra_metadata={key: _text_or_none(text) for key, text in _map(fields.get("extraMetadata")).items()},
+            operation_type=_text_or_none(fields.get("operationType", "UNKNOWN")),
+            partition_to_replace_file_ids=_decode_replaced(fields),
         )
     except (TypeError, ValueError, AttributeError) as error:
         raise CorruptMetadata(f"{source}: not commit metadata: {error}") from error
@@ -138,7 +150,7 @@ def _read(data: bytes, source: str) -> dict[str, Any]:
     return content.value
 
 
-def _decode_replaced(value: dict[str, Any]) -> dict[str, tuple[str, ...]] | None:
+def _decode_replaced(value: Mapping[str, Any]) -> dict[str, tuple[str, ...]] | None:
     replaced = value.get("partitionToReplaceFileIds")
     if replaced is None:
         return None

@@ -50,7 +50,7 @@ class _Pointer(NamedTuple):
 
 class HFile:
     """
-    An open HFile.
+    An open HFile; several threads may use it at the same time.
 
     Args:
         stream: Seekable stream; must stay open while the file is used, and is not closed here.
@@ -261,9 +261,10 @@ class HFile:
 
     # --- entries -------------------------------------------------------------------------------------------------
     def _data_entries(self, pointer: _Pointer) -> Iterator[tuple[bytes, bytes]]:
-        if self._last is None or self._last[0] != pointer.offset:
-            self._last = (pointer.offset, self._blocks.block(pointer.offset, (DATA,))[0])
-        payload = self._last[1]
+        last = self._last  # taken once: another thread may put another block there
+        if last is None or last[0] != pointer.offset:
+            self._last = last = (pointer.offset, self._blocks.block(pointer.offset, (DATA,))[0])
+        payload = last[1]
         position, end = 0, len(payload)
         while position < end:
             if position + ENTRY.size > end:

@@ -8,6 +8,7 @@ Source: rules/data-files 11; Apache HBase HFile v3.
 
 from __future__ import annotations
 
+import threading
 import zlib
 from typing import BinaryIO
 
@@ -27,7 +28,7 @@ from hudi_py.formats.hfile_layout import (
 
 class HFileBlocks:
     """
-    The blocks of an open HFile.
+    The blocks of an open HFile; several threads may read them at the same time.
 
     Args:
         stream: Seekable stream.
@@ -43,6 +44,7 @@ class HFileBlocks:
         self._codec = codec
         self._source = source
         self._verify = verify
+        self._position = threading.Lock()  # the stream has one, which another thread would move before it is read
 
     def block(self, offset: int, magics: tuple[bytes, ...]) -> tuple[bytes, int]:
         """Return the decompressed payload of the block at *offset*, and the offset after the block."""
@@ -77,6 +79,7 @@ class HFileBlocks:
             raise self._corrupt(offset, f"checksum type {head.checksum_type} is unknown")
         if head.checksum_type != CHECKSUM_NONE:
             chunk = head.checksum_chunk
+            # With chunks of a few bytes a small file could ask for more checksums than it has data.
             if chunk < 256 or head.checksum_bytes != 4 * -(-head.checked_bytes // chunk):
                 raise self._corrupt(offset, "the number of checksums does not fit the length of the block")
 
@@ -108,7 +111,8 @@ class HFileBlocks:
         return payload
 
     def _read(self, offset: int, length: int) -> bytes:
-        return read_exactly(self._stream, offset, length, self._source)
+        with self._position:
+            return read_exactly(self._stream, offset, length, self._source)
 
     def _corrupt(self, offset: int, what: str) -> CorruptMetadata:
         return damaged_hfile(self._source, offset, what)

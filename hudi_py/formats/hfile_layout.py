@@ -94,6 +94,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
         ValueError: The number is cut off, or longer than ten bytes.
     """
     value = shift = 0
+    # Bounded, because damaged bytes could be one endless number.
     while shift < 70:
         if position >= len(data):
             raise ValueError("a number does not end")
@@ -127,6 +128,8 @@ def read_hadoop_vint(data: bytes, position: int) -> tuple[int, int]:
     if position >= len(data):
         raise ValueError("a number does not end")
     position += 1
+    # Small numbers are the byte itself; else it says how many bytes follow, and from -121 down that the number is
+    # negative.
     if first >= -112:
         return first, position
     count = -(first + 112) if first >= -120 else -(first + 120)
@@ -162,6 +165,7 @@ def read_message(data: bytes) -> list[tuple[int, int | bytes]]:
             continue
         if kind == 2:
             length, position = read_varint(data, position)
+        # Not used here, but fields that later releases add have to be passed over.
         elif kind in (1, 5):
             length = 8 if kind == 1 else 4
         else:
@@ -193,6 +197,7 @@ def decode_trailer(block: bytes, source: str, offset: int) -> Trailer:
     Raises:
         CorruptMetadata: The block is not the trailer of an HFile of version 3.
     """
+    # Its upper byte is the minor version.
     version = int.from_bytes(block[-4:], "big") & 0xFFFFFF
     if block[:8] != TRAILER:
         raise CorruptMetadata(f"{source}: byte {offset}: no HFile trailer; the file is damaged or not an HFile")
@@ -238,6 +243,7 @@ def decode_trailer(block: bytes, source: str, offset: int) -> Trailer:
 
 def encode_trailer(trailer: Trailer, *, minor_version: int) -> bytes:
     """Encode the trailer; the inverse of `decode_trailer`."""
+    # -1, for no data block, is the largest number in an unsigned field.
     fields = [write_field(number, value & _NOWHERE) for number, value in enumerate(map(int, trailer[:10]), start=1)]
     fields.append(write_field(11, trailer.comparator.encode()))
     fields.append(write_field(12, trailer.codec))

@@ -31,8 +31,8 @@ def parse_properties(data: bytes, source: str) -> dict[str, str]:
     Parse properties; if a key occurs twice, its last value is used.
 
     Raises:
-        CorruptMetadata: A ``\u`` escape does not have four hex digits (the only error in Java too), or there are more
-            bytes than properties of any table have.
+        CorruptMetadata: A ``\u`` escape does not have four hex digits (the only error in Java too) or is half of a
+            character, or there are more bytes than properties of any table have.
     """
     if len(data) > _BYTES_MAX:
         raise CorruptMetadata(f"{source}: {len(data)} bytes are too many for properties; the limit is {_BYTES_MAX}")
@@ -107,7 +107,10 @@ def _unescape(text: str) -> str:
         return text
     plain = _ESCAPE.sub(_unescape_one, text)
     # Escapes are UTF-16 code units, so two of them can be the halves of one character.
-    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    try:
+        return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise ValueError("a \\u escape of half a character") from None  # no file and no terminal could take it
 
 
 def _unescape_one(match: re.Match[str]) -> str:

@@ -36,6 +36,7 @@ import pyarrow as pa
 
 from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable
 from hudi_py.formats.arrow_types import Field
+from hudi_py.formats.bounds import check_columns
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.model.json_document import parse_json
 
@@ -180,6 +181,7 @@ def storage_type(incoming: pa.DataType, path: str) -> pa.DataType:
         return pa.string()
     if types.is_binary(incoming) or types.is_large_binary(incoming) or _is(incoming, "binary_view"):
         return pa.binary()
+    # Avro has no smaller integers.
     if types.is_int8(incoming) or types.is_int16(incoming):
         return pa.int32()
     if isinstance(incoming, pa.TimestampType) and incoming.unit == "us":
@@ -198,6 +200,7 @@ def storage_type(incoming: pa.DataType, path: str) -> pa.DataType:
         stored = storage_type(element.type, f"{path}.element")
         return pa.list_(pa.field("element", stored, element.nullable))
     if isinstance(incoming, pa.MapType):
+        # Avro's maps have no keys of other types.
         if storage_type(incoming.key_type, f"{path}.key") != pa.string():
             raise ConfigError(f"column {path!r} is {incoming}; keys of a map must be strings")
         value = incoming.item_field
@@ -291,6 +294,7 @@ def _avro_type(field: Field, name: str, namespace: str) -> Any:
         }
     else:
         avro = _PRIMITIVES[arrow]
+    # Null comes first: in Avro, a default (here null) belongs to the first type of a union.
     return ["null", avro] if field.nullable else avro
 
 
@@ -313,11 +317,21 @@ def _load(text: str) -> dict[str, Any]:
         raise CorruptMetadata("the table's Avro schema is not that of a record")
     if not isinstance(record.get("fields"), list):
         raise CorruptMetadata("the table's Avro schema has no list of fields")
+    try:
+        check_columns(record)
+    except ValueError as error:
+        raise CorruptMetadata(f"the table's Avro schema is not one of Hudi: {error}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CorruptMetadata(f"the table's Avro schema is malformed: {error!r}") from error
     return record
 
 
 def _dump(avro: Any) -> str:
-    return json.dumps(avro, separators=(",", ":"), ensure_ascii=False)
+    # Without spaces and escapes, as Java's Avro prints it, because texts are compared.
+    try:
+        return json.dumps(avro, separators=(",", ":"), ensure_ascii=False)
+    except RecursionError as error:  # what is no type, such as a default value, may be nested as deeply as it likes
+        raise CorruptMetadata("the table's Avro schema is nested too deeply") from error
 
 
 def _join(namespace: str, name: str) -> str:
@@ -334,6 +348,7 @@ class AvroTypes:
 
     def __init__(self) -> None:
         self._named: dict[str, Any] = {}
+        self._open: list[str] = []
 
     def fields(self, avro: list[dict[str, Any]], enclosing: str, path: str) -> list[Field]:
         namespace = enclosing.rpartition(".")[0]
@@ -362,7 +377,7 @@ class AvroTypes:
         if kind in ("record", "fixed", "enum"):
             self._named[_full_name(avro, namespace)] = avro
         if kind == "record":
-            return pa.struct(self.fields(avro["fields"], _full_name(avro, namespace), path))
+            return self._struct(avro, _full_name(avro, namespace), path)
         if kind == "array":
             return pa.list_(self._field("element", avro["items"], namespace, f"{path}.element"))
         if kind == "map":
@@ -370,6 +385,14 @@ class AvroTypes:
         if (kind, logical) == ("fixed", "decimal"):
             return pa.decimal128(avro["precision"], avro.get("scale", 0))
         return _ARROW_OF.get((kind, logical)) or self.other(avro, kind, logical, path)
+
+    def _struct(self, avro: Mapping[str, Any], name: str, path: str) -> pa.DataType:
+        if name in self._open:
+            raise UnsupportedTable(f"column {path!r} contains itself; such columns can be neither read nor written")
+        self._open.append(name)
+        fields = self.fields(avro["fields"], name, path)
+        self._open.pop()
+        return pa.struct(fields)
 
     def other(self, avro: Mapping[str, Any], kind: str, logical: str | None, path: str) -> pa.DataType:
         """Return the type of a column that hudi_py does not write; here there is none."""

@@ -93,6 +93,7 @@ def decode_cleaner_plan(data: bytes, source: str) -> records.CleanerPlan:
         earliest_instant_to_retain=earliest and ACTION_INSTANT.decode(earliest),
         last_completed_commit_timestamp=value["lastCompletedCommitTimestamp"],
         files_to_delete=files,
+        # Null in plans of releases that did not have this field yet.
         partitions_to_delete=tuple(value["partitionsToBeDeleted"] or ()),
         extra_metadata=value["extraMetadata"] or {},
         version=version,
@@ -219,6 +220,7 @@ def encode_restore_plan(plan: records.RestorePlan, sync: bytes) -> bytes:
 def decode_restore_metadata(data: bytes, source: str) -> records.RestoreMetadata:
     """Decode a completed restore."""
     value = _read(data, source, "HoodieRestoreMetadata")
+    # The schema allows null, but without the result it is unknown what was undone.
     if any(rollback is None for rollbacks in value["hoodieRestoreMetadata"].values() for rollback in rollbacks):
         raise CorruptMetadata(f"{source}: the restore contains an empty rollback result")
     return RESTORE_METADATA.decode(value)
@@ -244,6 +246,7 @@ def decode_savepoint(data: bytes, source: str) -> records.SavepointMetadata:
         comments=value["comments"],
         files={path: tuple(entry["savepointDataFile"]) for path, entry in value["partitionMetadata"].items()},
         version=value["version"],
+        # Never an error: the files of a savepoint matter more than its name.
         name=content.notes.get(SAVEPOINT_NAME, b"").decode(errors="replace"),
         expires_at_ms=int(expiry) if _EPOCH_MS.fullmatch(expiry) else None,
     )
@@ -273,6 +276,7 @@ def _read(data: bytes, source: str, record: str) -> dict[str, Any]:
 
 
 def _read_content(data: bytes, source: str, record: str) -> Content:
+    # On some storages a process that dies leaves its file empty.
     if not data:
         raise CorruptMetadata(f"{source}: the file is empty instead of containing a {record}")
     content = decode_content(data, source, schema_text(record))
@@ -283,6 +287,7 @@ def _read_content(data: bytes, source: str, record: str) -> Content:
 
 def _version(value: dict[str, Any], source: str, *, newest: int) -> int:
     """Return the record's own version. Raises `CorruptMetadata` for a newer version, whose meaning is unknown."""
+    # Records had no version in the first releases.
     version = 1 if value["version"] is None else int(value["version"])
     if not 1 <= version <= newest:
         raise CorruptMetadata(f"{source}: has version {version}; supported are 1 to {newest}")

@@ -23,15 +23,21 @@ NOT_REGULAR: Final = -1  # reported as size of anything but a regular file: a fo
 # All releases of Hudi write times of at least 14 digits. Requiring them keeps us from taking foreign files for our own
 # and deleting them: app_2024_01.csv, .app_2024.log.1
 _TIME_DIGITS_MIN: Final = 14
+# Stands for bytes in a name that are not UTF-8. Java writes none, and no commit could hold the name.
+_NO_TEXT: Final = "\ud800-\udfff"
+_match_no_text: Final = re.compile(f"[{_NO_TEXT}]").search
 BASE_FILE_PATTERN: Final = (
-    rf"([^._{{none}}][^_{{none}}]*)_([^_{{none}}]*)_([0-9]{{{{{_TIME_DIGITS_MIN},}}}})\.(parquet|orc|hfile|lance)"
+    rf"([^._{_NO_TEXT}{{none}}][^_{_NO_TEXT}{{none}}]*)_([^_{_NO_TEXT}{{none}}]*)"
+    rf"_([0-9]{{{{{_TIME_DIGITS_MIN},}}}})\.(parquet|orc|hfile|lance)"
 )
 """
 Groups: file id, write token, instant time, extension. ``none`` is replaced by characters that no name contains, which
 is needed to search many names joined by such a character.
 """
 _match_base_file: Final = re.compile(BASE_FILE_PATTERN.format(none="")).fullmatch
-_LOG_FILE: Final = re.compile(rf"\.(.+?)_([0-9]{{{_TIME_DIGITS_MIN},}})\.(log|archive)\.(\d+)(?:_([^.]+?))?(\.cdc)?")
+_LOG_FILE: Final = re.compile(
+    rf"\.([^{_NO_TEXT}]+?)_([0-9]{{{_TIME_DIGITS_MIN},}})\.(log|archive)\.(\d+)(?:_([^.{_NO_TEXT}]+?))?(\.cdc)?"
+)
 
 
 METADATA_BOOTSTRAP_TIME: Final = "00000000000001"
@@ -185,6 +191,7 @@ def format_base_file(file_id: str, write_token: str, instant_time: str, extensio
 def parse_log_file(name: str, size_bytes: int | None = None) -> LogFile | None:
     """Parse the name of a log file; return None if it is not one (such as a ``.crc`` side file)."""
     match = _LOG_FILE.fullmatch(name)
+    # The archive's log files have the same grammar, and do not hold rows.
     if match is None or match[3] != "log":
         return None
     file_id, instant_time, _, version, token, cdc = match.groups()
@@ -199,6 +206,11 @@ def parse_data_file(name: str, size_bytes: int | None = None) -> BaseFile | LogF
 def is_data_file(name: str) -> bool:
     """Return whether *name* is that of a base file or a log file."""
     return is_base_file(name) or parse_log_file(name) is not None
+
+
+def is_text(name: str) -> bool:
+    """Return whether a name on a disk is UTF-8; other names can be in no commit."""
+    return name.isascii() or _match_no_text(name) is None
 
 
 def is_partition_path(path: str) -> bool:

@@ -22,7 +22,7 @@ from hudi_py.model.instant_time import EPOCH, parse_duration
 from hudi_py.model.json_document import parse_json
 
 CLOCKS_DIFFER_BY: Final = timedelta(minutes=1)
-"""Assumed difference between the clocks of two machines; a lease counts for so much longer than its reader thinks."""
+"""Assumed difference between the clocks of two machines: a lease stays valid for this much longer."""
 HOLDER_LENGTH_MAX: Final = 200
 _ID_LENGTH_MAX: Final = 64
 _CONSUMER_PREFIX: Final = "consumer-"
@@ -122,6 +122,7 @@ def check_holder(holder: str) -> str:
     Raises:
         ConfigError: It is too long, or has characters that cannot be printed.
     """
+    # Holders are shown on terminals: control characters could hide or imitate other lines.
     if not holder.isprintable() or not 0 < len(holder) <= HOLDER_LENGTH_MAX:
         raise ConfigError(
             f"{holder!r} cannot be the holder of a lease: give 1 to {HOLDER_LENGTH_MAX} printable characters"
@@ -137,7 +138,7 @@ def check_id(id_: str) -> str:
         ConfigError: It cannot be the id of a lease.
     """
     if not _ID.fullmatch(id_):
-        raise ConfigError(f"{id_!r} is no id of a lease; see hudi-py lease list")
+        raise ConfigError(f"{id_!r} is not the id of a lease; see hudi-py lease list")
     return id_
 
 
@@ -197,6 +198,7 @@ def decode_lease(data: bytes, path: str) -> Lease:
             expires=_moment(document["expires"]),
             is_consumer={_CONSUMER: True, _SNAPSHOT: False}[document["kind"]],
         )
+        # Renewing and releasing go by the name, so a copy under another name could never be released.
         if document["version"] != _VERSION or path.rpartition("/")[2] != f"{found.id}.json":
             raise ValueError("its version or id is another")
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -209,16 +211,18 @@ def decode_lease(data: bytes, path: str) -> Lease:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not a string")
     return value
 
 
 def _digits(value: Any) -> str:
     if not _text(value).isdigit():
-        raise ValueError(f"{value!r} is no instant time")
+        raise ValueError(f"{value!r} is not an instant time")
     return str(value)
 
 
 def _moment(value: Any) -> datetime:
     moment = datetime.fromisoformat(_text(value).replace("Z", "+00:00"))
-    return EPOCH + (moment - EPOCH)  # raises for one without a time zone
+    # Subtracting is the check: Python refuses it for a time without a zone, which would mean another moment on each
+    # machine.
+    return EPOCH + (moment - EPOCH)

@@ -161,6 +161,24 @@ def test_nothing_that_a_hook_does_fails_the_commit(run, tmp_path, caplog):
         assert why in said, why
 
 
+@pytest.mark.parametrize("lock", [{}, LOCK], ids=["no lock", "lock"])
+def test_a_hook_does_not_end_the_process_in_the_middle_of_a_write(lock, tmp_path, caplog):
+    """A script's main function may be a hook: the write goes on, with nothing left to clean up and its clean done."""
+    remove = hudi_py.add_hook(lambda completed: sys.exit(f"{completed.action} is over"))
+    try:
+        for number in range(4):
+            result = hudi_py.write(tmp_path / "t", rows(number), settings={**SETTINGS, **lock})
+            assert result.instant is not None
+    finally:
+        remove()
+    table = hudi_py.open_table(tmp_path / "t")
+    assert table.check() == ()
+    assert table.timeline.completed("clean")
+    said = " ".join(record.message for record in caplog.records if "hook.failed" in record.message)
+    assert "commit is over" in said
+    assert "clean is over" in said
+
+
 def test_a_command_is_given_the_document_and_prints_nothing(run, tmp_path):
     """On standard input, without a shell; standard output stays one JSON document."""
     kept = tmp_path / "kept.jsonl"

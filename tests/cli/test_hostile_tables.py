@@ -20,7 +20,7 @@ from support.rota import of_today
 
 PEAK_MB_MAX = 1000
 ROW = '{"id": "k9999", "ts": 1, "name": "elm", "amount": 1.5, "qty": 1, "region": "r0"}\n'
-CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 FIXTURES = ("cow_archived-0.15.0", "cow_archived-1.1.1")
 WITH_LOGS = ("mor_failed_write-0.15.0", "mor_failed_write-1.1.1")
 RUNNER = Path(__file__).resolve().parents[1] / "support/hostile_commands.py"

@@ -79,7 +79,8 @@ def commands(table: str, time: str) -> list[list[str]]:
 
 def run(arguments: list[str]) -> dict[str, Any]:
     """One command; its exit code and what it printed."""
-    out, err = io.StringIO(), io.StringIO()
+    # With an encoding, as a terminal or a file has: not every text that Python can hold can be printed.
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     signal.alarm(SECONDS)
     code: Any = 0
     try:
@@ -96,9 +97,15 @@ def run(arguments: list[str]) -> dict[str, Any]:
     return {
         "command": " ".join(arguments[:1] + arguments[2:]),
         "code": code,
-        "out": out.getvalue(),
-        "err": err.getvalue(),
+        "out": _text(out),
+        "err": _text(err),
     }
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    content = stream.buffer
+    assert isinstance(content, io.BytesIO)
+    return content.getvalue().decode()
 
 
 def peak_mb() -> int:

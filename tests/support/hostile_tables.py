@@ -20,7 +20,7 @@ from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block, join_data_block
 from hudi_py.formats.properties import checksum, parse_properties
 
-ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.\n[red]x"
+ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u2066\u200f.\n[red]x"
 LATE = "20990101000000000"
 EARLY = "19990101000000000"
 
@@ -207,6 +207,41 @@ def hostile_partition(table: Path, outside: Path) -> None:
     shutil.copytree(partition(table), table / ("p" + ESCAPES))
 
 
+def half_a_character(table: Path, outside: Path) -> None:
+    path = properties(table)
+    lines = [line for line in path.read_text("latin-1").splitlines() if "partition.fields" not in line]
+    path.write_text("\n".join([*lines, "hoodie.table.partition.fields=\\ud800", ""]), "latin-1")
+
+
+def other_bytes_in_a_partition(table: Path, outside: Path) -> None:
+    """A folder as a Java process with another encoding would have named it."""
+    shutil.rmtree(table / ".hoodie" / "metadata", ignore_errors=True)
+    shutil.copytree(os.fsencode(partition(table)), os.fsencode(table) + b"/caf\xe9")
+
+
+def other_bytes_in_a_file(table: Path, outside: Path) -> None:
+    source = os.fsencode(min(partition(table).glob("*.parquet")))
+    shutil.copy(source, os.path.dirname(source) + b"/\xff" + os.path.basename(source))
+
+
+def schema_of(columns: Any) -> bytes:
+    """A commit whose table has these columns."""
+    schema = json.dumps({"type": "record", "name": "T", "fields": columns})
+    return json.dumps({"partitionToWriteStats": {}, "extraMetadata": {"schema": schema}}).encode()
+
+
+def twice_each(count: int) -> list[dict[str, Any]]:
+    """Each type has two columns of the type before."""
+    kind: Any = "int"
+    for number in range(count):
+        second = "int" if number == 0 else f"R{number - 1}"
+        kind = {
+            "type": "record", "name": f"R{number}",
+            "fields": [{"name": "a", "type": kind}, {"name": "b", "type": second}],
+        }  # fmt: skip
+    return [{"name": "x", "type": kind}]
+
+
 def archive_of(table: Path) -> Path:
     old = table / ".hoodie" / "archived"
     return old if old.is_dir() else table / ".hoodie" / "timeline" / "history"
@@ -385,6 +420,9 @@ KINDS: dict[str, Spoil] = {
     "commit of brackets": commit(b'{"a":' + b"[" * 3_000_000),
     "commit of empty lists": commit(b'{"a":[' + b"[]," * 3_000_000 + b"[]]}"),
     "commit of tiny items": commit(many_items(20_000_000, "deflate")),
+    "commit of other types": commit(b'{"partitionToWriteStats":{"p":[1,"a",null]},"operationType":{},"compacted":[]}'),
+    "commit of columns that double": commit(schema_of(twice_each(60))),
+    "commit of very many columns": commit(schema_of([{"name": f"c{n}", "type": "int"} for n in range(200_000)])),
     "archive log of null fields": archive_log_bomb,
     "history of one value in many rows": history_bomb,
     "savepoint of gigabytes": savepoint_of_gigabytes,
@@ -419,4 +457,7 @@ KINDS: dict[str, Spoil] = {
     # names
     "controls in the table's name": hostile_name,
     "controls in a partition's name": hostile_partition,
+    "half a character in a column's name": half_a_character,
+    "other bytes in a partition's name": other_bytes_in_a_partition,
+    "other bytes in a file's name": other_bytes_in_a_file,
 }

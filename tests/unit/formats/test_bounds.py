@@ -7,17 +7,20 @@ import json
 import zlib
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats import bounds
+from hudi_py.formats.avro_columns import decode_columns
 from hudi_py.formats.avro_file import MAGIC, _parse_header, decode_record
 from hudi_py.formats.avro_registry import schema_files, schema_text
 from hudi_py.formats.commit_json import decode_json
 from hudi_py.formats.lsm_history import read_history
 from hudi_py.formats.properties import parse_properties
+from hudi_py.formats.record_schema import parse_record_schema
 from support.fixtures import fixture_names, metadata_files
 
 
@@ -118,3 +121,66 @@ def test_history_is_bounded_by_what_it_stands_for(kind):
     assert stream.tell() < 100_000
     with pytest.raises(CorruptMetadata, match="are too many"):
         read_history(stream.getvalue(), "x", with_contents=True)
+
+
+def twice_each(count: int) -> dict[str, Any]:
+    """A schema of a few hundred bytes in which each type has two columns of the one before."""
+    kind: Any = "int"
+    for number in range(count):
+        second = "int" if number == 0 else f"R{number - 1}"
+        fields = [{"name": "a", "type": kind}, {"name": "b", "type": second}]
+        kind = {"type": "record", "name": f"R{number}", "fields": fields}
+    return {"type": "record", "name": "T", "fields": [{"name": "x", "type": kind}]}
+
+
+def nested(depth: int, within: Any) -> dict[str, Any]:
+    kind: Any = "int"
+    for number in range(depth):
+        kind = within(number, kind)
+    return {"type": "record", "name": "T", "fields": [{"name": "x", "type": kind}]}
+
+
+def a_list(_: int, kind: Any) -> Any:
+    return {"type": "array", "items": kind}
+
+
+def a_record(number: int, kind: Any) -> Any:
+    return {"type": "record", "name": f"R{number}", "fields": [{"name": "a", "type": ["null", kind]}]}
+
+
+HOSTILE_COLUMNS = {
+    "each type uses the one before twice": twice_each(40),
+    "as many columns as bytes": {
+        "type": "record", "name": "T", "fields": [{"name": f"a{number}", "type": "int"} for number in range(200_000)],
+    },
+    "deep lists": nested(900, a_list),
+    "deep records": nested(200, a_record),
+    "deep unions": {
+        "type": "record", "name": "T", "fields": [{"name": "x", "type": json.loads("[" * 400 + "]" * 400)}],
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HOSTILE_COLUMNS)
+def test_columns_that_grow_without_end_are_refused_before_they_do(kind):
+    """In the schema of a table and in that of a log block: a line about it, not hours or an exhausted stack."""
+    text = json.dumps(HOSTILE_COLUMNS[kind])
+    with pytest.raises(CorruptMetadata, match="columns"):
+        parse_record_schema(text)
+    with pytest.raises(CorruptMetadata, match="columns"):
+        decode_columns(b"", np.zeros(0, np.int64), np.zeros(0, np.int64), text, "a log file")
+
+
+@pytest.mark.parametrize("within", [a_list, a_record])
+def test_columns_may_be_nested_far_deeper_than_anyone_does(within):
+    """Sixty levels are read, so the bound meets nobody's table."""
+    schema = nested(60, within)
+    assert parse_record_schema(json.dumps(schema)).names == ["x"]
+
+
+def test_a_column_within_itself_is_refused_by_name():
+    """It has no end, in Arrow or in Parquet."""
+    inner = {"type": "record", "name": "R", "fields": [{"name": "next", "type": ["null", "R"]}]}
+    text = json.dumps({"type": "record", "name": "T", "fields": [{"name": "x", "type": inner}]})
+    with pytest.raises(UnsupportedTable, match="contains itself"):
+        parse_record_schema(text)

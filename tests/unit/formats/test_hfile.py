@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import itertools
+import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -159,6 +161,24 @@ def test_a_look_up_reads_one_data_block():
     stream.reads.clear()
     assert len(list(hfile.scan(b"001000", b"001010"))) == 10
     assert sum(size for _, size in stream.reads) < 3 * 4300
+
+
+def test_threads_that_share_a_file_find_their_own_keys(tmp_path):
+    """A table object is shared by threads: a look-up in the block of another one would not find a partition's files."""
+    entries, wrong = numbered(400), []
+    data = encode_hfile(entries, block_bytes=64, compress=False)
+    (tmp_path / "file.hfile").write_bytes(data)
+
+    def look_up(number: int) -> None:
+        chance = random.Random(number)
+        for key, value in chance.choices(entries, k=120):
+            if file.get(key) != value:
+                wrong.append(key)
+
+    with (tmp_path / "file.hfile").open("rb") as stream, ThreadPoolExecutor(4) as pool:
+        file = HFile(stream, len(data), "file.hfile")
+        list(pool.map(look_up, range(4)))
+    assert wrong == []
 
 
 def test_keys_have_to_come_in_order():

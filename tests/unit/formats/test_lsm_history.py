@@ -33,7 +33,7 @@ def parquet(**columns):
     return stream.getvalue()
 
 
-@given(st.lists(files, max_size=5).map(tuple))
+@given(st.lists(files, max_size=5, unique_by=lambda file: file.name).map(tuple))
 def test_manifests_round_trip(manifest):
     """rules/timeline 5.3."""
     assert manifest == decode_manifest(encode_manifest(manifest), "x")
@@ -112,3 +112,10 @@ def test_bad_files_are_corrupt(data):
     """Torn files, missing columns, nulls and other types."""
     with pytest.raises(CorruptMetadata, match=r"^history/f: "):
         read_history(data, "history/f")
+
+
+def test_a_manifest_that_repeats_itself_is_damaged():
+    """A few megabytes of one name would be read a hundred thousand times."""
+    entry = b'{"fileName":"1_22_3.parquet","fileLen":5}'
+    with pytest.raises(CorruptMetadata, match="x: names a file of the timeline history more than once"):
+        decode_manifest(b'{"files":[' + b",".join([entry] * 3) + b"]}", "x")
