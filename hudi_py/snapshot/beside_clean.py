@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hudi_py.errors import NotFound, RefusedError
+from hudi_py.errors import HudiError, NotFound, RefusedError
+from hudi_py.fsview.as_of import readable_slices
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.gone import gone_at
 from hudi_py.model.files import FileSlice, join_path
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CleanerPlan
-from hudi_py.snapshot.select import bases_of, readable_slices
+from hudi_py.snapshot.select import bases_of
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -37,11 +38,13 @@ def refuse_what_a_clean_took(contents: Contents, timeline: Timeline, context: Vi
 
     Raises:
         RefusedError: A file is deleted; the message names the clean.
-        CorruptMetadata: The plan of a pending clean does not decode.
+        CorruptMetadata: The plan of a clean that has begun does not decode.
     """
     compactions = frozenset(each.requested_time for each in timeline.pending(Action.COMPACTION))
     for clean in timeline.pending(Action.CLEAN):
-        plan = contents.clean_plan(clean)
+        plan = contents.plan_of_pending_clean(clean)
+        if plan is None:
+            continue
         window = max(
             holes_of(plan).window,
             "" if plan.earliest_instant_to_retain is None else plan.earliest_instant_to_retain.requested_time,
@@ -89,7 +92,10 @@ def clean_that_took(contents: Contents, partition_path: str, names: Iterable[str
     for clean in reversed(contents.store.load().instants):
         if clean.action is not Action.CLEAN:
             continue
-        planned = contents.clean_plan(clean).files_to_delete.get(partition_path, ())
+        try:
+            planned = contents.clean_plan(clean).files_to_delete.get(partition_path, ())
+        except HudiError:
+            continue  # nobody can carry out a plan that does not decode; the error that is being worded says more
         if any(file.name in wanted for file in planned):
             return clean
     return None

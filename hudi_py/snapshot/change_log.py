@@ -23,7 +23,9 @@ from hudi_py.formats.conform import conform_array
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.stored_values import as_hudi_reads
 from hudi_py.fsview.build import GroupKey
+from hudi_py.fsview.gone import told_of_lost_archive
 from hudi_py.fsview.listing import Listing
+from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.change_logging import LoggingMode, logging_mode
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
 from hudi_py.rows.path_columns import PathColumns, path_columns_of
@@ -31,19 +33,19 @@ from hudi_py.rows.predicate import OneOf
 from hudi_py.rows.read import chosen_columns, read_batches
 from hudi_py.snapshot.batches import Batches, Pieces
 from hudi_py.snapshot.beside_clean import which_clean
+from hudi_py.snapshot.change_losses import Losses, with_sizes
 from hudi_py.snapshot.change_plan import Source, Step, is_change, plan_commit
 from hudi_py.snapshot.merged_changes import Merges
 from hudi_py.snapshot.range_contents import RangeContents
-from hudi_py.snapshot.range_facts import WRITES
 from hudi_py.snapshot.window import Window
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from hudi_py.model.instant import Instant
 
+_COMMIT_TIME: Final = META_COLUMNS[0]
 _RECORD_KEY: Final = META_COLUMNS[2]
 
 
@@ -81,7 +83,9 @@ class ReadChanges:
         if step.source is Source.LOGS:
             for name in step.logs:
                 path = join_path(step.partition_path, name)
-                for block in decode_change_log(self._storage.read(path), f"{self._storage.root}/{path}"):
+                source, data = f"{self._storage.root}/{path}", self._storage.read(path)
+                step.check_log(name, len(data), source)
+                for block in decode_change_log(data, source):
                     yield self._logged(step, block, path)
             return
         if step.source is Source.MERGED:
@@ -98,7 +102,13 @@ class ReadChanges:
             return step.merge.rows_before(self._storage, self._row)
         file = step.after if step.source is Source.INSERTED else step.before
         assert file is not None, step
-        return read_batches(self._storage, [(step.partition_path, file)], self._row)
+        files = [(step.partition_path, file)]
+        if not step.is_partly_new:
+            return read_batches(self._storage, files, self._row)
+        timed = pa.schema([*self._row, pa.field(_COMMIT_TIME, pa.string())])
+        # An insert into a small file copies the old rows of that file; only rows with the time of the commit are new.
+        new = read_batches(self._storage, files, timed, [OneOf(_COMMIT_TIME, frozenset([step.time]))])
+        return (batch.select(self._row.names) for batch in new)
 
     def _merged(self, step: Step) -> pa.RecordBatch:
         """The changes of the keys that the commit logged; rows that are equal before and after are left out."""
@@ -151,6 +161,7 @@ class ReadChanges:
     def _rows(self, rows: Array, path: str) -> Array:
         """The rows of the log in the types that the table's columns have today."""
         try:
+            # Change logs keep the schema of their commit, and columns may have been added or widened since.
             return conform_array(rows, pa.struct(list(self._row)), "row", as_hudi_reads)
         except (WriteError, pa.ArrowException) as error:
             raise CorruptMetadata(f"{self._storage.root}/{path} does not fit the table's columns: {error}") from error
@@ -168,6 +179,7 @@ class ReadChanges:
             read_batches(self._storage, [(step.partition_path, file)], schema, [OneOf(_RECORD_KEY, wanted)]), schema
         ).combine_chunks()
         place = {key: number for number, key in enumerate(found[_RECORD_KEY].to_pylist())}
+        # As null, a missing row would make an update look like an insert or a delete.
         missing = wanted.difference(place)
         if missing:
             raise CorruptMetadata(
@@ -243,6 +255,7 @@ class ChangeLog(Batches):
 
 def _is_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Whether two rows are equal; NaN counts as equal to NaN."""
+    # In Python NaN differs from itself, so an unchanged row with one would count as changed.
     return before == after or repr(before) == repr(after)
 
 
@@ -272,8 +285,8 @@ def open_change_log(
 
     Raises:
         ConfigError: A column does not exist.
-        RefusedError: Commits of the range are archived, or a clean deleted files with their changes; the message names
-            the earliest begin that is possible.
+        RefusedError: A clean deleted files with changes of the range, and the message names the earliest begin that is
+            possible; or commits were archived, and the archive is missing.
         UnsupportedTable: The table has no change data capture, or its log files are merged by a Java class.
         CorruptMetadata: A commit recorded nothing from which its changes follow.
     """
@@ -284,20 +297,28 @@ def open_change_log(
             f"{store.storage.root} has no change data capture (hoodie.table.cdc.enabled), so single changes are not "
             "recorded; read what changed without the change log"
         )
-    contained = RangeContents(contents, timeline, window)
+    contained = RangeContents(contents, timeline, window, one_by_one=True)
+    # One that completes later would belong into the range, and those who go on from its end would miss it.
     contained.refuse_pending_writes()
-    _refuse_archived(contents, window, contained)
+    if contained.reaches_back:
+        _refuse_lost_archive(contents, timeline, window)
     row = chosen_columns(schema, columns)
     meta = [name for name in row.names if name in META_COLUMNS]
     if meta:
         raise ConfigError(f"change logs have no column {', '.join(meta)}; choose columns of the table")
-    steps = _plan(contents, listing, window, contained, mode, schema)
+    steps = _plan(contents, timeline, listing, window, contained, mode, schema)
     columns_of_path = path_columns_of(store.config)
     return ChangeLog(store.storage, window, steps, row, chosen_columns(schema, None), columns_of_path)
 
 
 def _plan(
-    contents: Contents, listing: Listing, window: Window, contained: RangeContents, mode: LoggingMode, schema: pa.Schema
+    contents: Contents,
+    timeline: Timeline,
+    listing: Listing,
+    window: Window,
+    contained: RangeContents,
+    mode: LoggingMode,
+    schema: pa.Schema,
 ) -> tuple[Step, ...]:
     store = contents.store
     has_logs = store.config.table_type is TableType.MERGE_ON_READ
@@ -305,8 +326,8 @@ def _plan(
     groups: dict[GroupKey, list[BaseFile]] = {}
     steps: list[Step] = []
     last_damaged: tuple[Instant, Step] | None = None
-    for instant in contained.instants():
-        metadata = contents.commit(instant)
+    losses = Losses(contents, timeline, contained.times)
+    for instant, metadata in contained.writes():
         if not is_change(metadata):
             continue
         # Partitions are listed once, when the first commit that touches them comes.
@@ -318,7 +339,10 @@ def _plan(
             _add_groups(groups, path, names[path], contained)
         time, source = instant.requested_time, f"{store.storage.root}/{store.path(instant)}"
         merges = cache(partial(_merges, contents, contained, schema, instant))
-        here = list(plan_commit(time, metadata, groups, names, mode, source, merges, has_logs=has_logs))
+        here = list(
+            plan_commit(time, metadata, groups, names, mode, source, merges, contained.wrote, has_logs=has_logs)
+        )
+        here = losses.noted(instant, here, names)
         # The last one counts: the range can begin after it and be complete.
         last_damaged = next(((instant, each) for each in here if each.missing), last_damaged)
         steps += here
@@ -329,7 +353,20 @@ def _plan(
             f"the changes {window} cannot be read: {which_clean(contents, path)} deleted {path}, which "
             f"{instant} needs; the earliest begin that is possible is {contained.times[instant.requested_time]}"
         )
-    return tuple(steps)
+    return with_sizes(steps, NeededFiles(contents, timeline).recorded)
+
+
+def _refuse_lost_archive(contents: Contents, timeline: Timeline, window: Window) -> None:
+    """
+    Raises:
+        RefusedError: Commits were archived, and the archive is missing.
+    """
+    why = told_of_lost_archive(contents, timeline)
+    if why is not None:
+        raise RefusedError(
+            f"the single changes {window} cannot be read: commits of that range were archived, and the archive is "
+            f"missing ({why}); begin the range at {timeline.start} or later"
+        )
 
 
 def _merges(contents: Contents, contained: RangeContents, schema: pa.Schema, instant: Instant) -> Merges:
@@ -343,24 +380,6 @@ def _add_groups(
 ) -> None:
     bases = [base for base in map(parse_base_file, names) if base is not None]
     for base in sorted(bases, key=lambda each: (each.instant_time, each.name)):
+        # A file of a failed write is neither the state before a change nor the state after it.
         if contained.context.is_committed(base.instant_time):
             groups.setdefault((path, base.file_id), []).append(base)
-
-
-def _refuse_archived(contents: Contents, window: Window, contained: RangeContents) -> None:
-    """
-    Raises:
-        RefusedError: Commits of the range are archived; cleans have deleted their files, or will.
-    """
-    if not contained.reaches_back:
-        return
-    store = contents.store
-    archived = load_archived(store.storage, store.config).of(WRITES).completed()
-    # Layout 1 has no completion times: its ranges compare requested times.
-    times = [each.completion_time or each.requested_time for each in archived]
-    last = max((time for time in times if time in window), default=None)
-    if last is not None:
-        raise RefusedError(
-            f"the single changes {window} cannot be read: commits of that range are archived; the earliest begin "
-            f"that is possible is {last}"
-        )

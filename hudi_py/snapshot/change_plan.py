@@ -11,14 +11,15 @@ Source: Hudi ``HoodieCDCExtractor``, ``HoodieCDCInferenceCase``.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.fsview.build import GroupKey
+from hudi_py.fsview.expected import damaged_file, is_size_right
 from hudi_py.model.change_logging import LoggingMode
-from hudi_py.model.files import BaseFile, parse_base_file
+from hudi_py.model.files import BaseFile, LogFile, parse_base_file, parse_data_file, parse_log_file
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.snapshot.merged_changes import Merge, Merges
 
@@ -43,26 +44,38 @@ class Step:
         time: Requested time of the commit.
         source: Where they come from.
         partition_path: The group's partition.
-        logs: Names of change logs.
+        logs: Names of change logs to the sizes in bytes that the commit recorded, 0 if unknown.
         before: Base file before the commit; None if there was none, or if it is deleted.
         after: Base file that the commit wrote; None as for *before*.
         merge: The group's files around the commit, for `Source.MERGED` and for deleted rows in log files.
+        is_partly_new: Whether *after* also holds rows from before the commit, for `Source.INSERTED`.
         missing: Names of files that are needed but do not exist.
     """
 
     time: str
     source: Source
     partition_path: str
-    logs: tuple[str, ...] = ()
+    logs: Mapping[str, int] = attrs.field(factory=dict)
     before: BaseFile | None = None
     after: BaseFile | None = None
     merge: Merge | None = None
+    is_partly_new: bool = False
     missing: tuple[str, ...] = ()
 
     @property
     def size_bytes(self) -> int:
         """Bytes of both base files; an unknown size counts as 0."""
         return sum(file.size_bytes or 0 for file in (self.before, self.after) if file is not None)
+
+    def check_log(self, name: str, size: int, source: str) -> None:
+        """
+        Compare the size of a change log with its commit: one that ends with a block decodes without its last changes.
+
+        Raises:
+            CorruptMetadata: It was cut off.
+        """
+        if not size or not is_size_right(self.logs[name], size, is_log=True):
+            raise CorruptMetadata(damaged_file(source, size, self.logs[name], f"commit {self.time}"))
 
 
 def is_change(metadata: CommitMetadata) -> bool:
@@ -78,6 +91,7 @@ def plan_commit(
     mode: LoggingMode,
     source: str,
     merges: Callable[[], Merges],
+    wrote: Callable[[str], CommitMetadata | None],
     *,
     has_logs: bool,
 ) -> Iterator[Step]:
@@ -92,6 +106,7 @@ def plan_commit(
         mode: What the change logs hold.
         source: The commit, for messages.
         merges: Returns the file groups around the commit, with their log files.
+        wrote: Returns what the completed write of a time wrote.
         has_logs: Whether the table is merge-on-read.
 
     Raises:
@@ -111,7 +126,36 @@ def plan_commit(
     for partition, stats in metadata.partition_to_write_stats.items():
         for stat in stats:
             if stat.path:
-                yield _planned(time, partition, stat, groups, names, mode, source, merges)
+                yield _planned(time, partition, stat, groups, names, mode, source, merges, wrote)
+
+
+def lost_before(step: Step, deleted: Iterable[str], there: Collection[str]) -> tuple[str, ...]:
+    """
+    Names of the files in which a replaced group had its rows, if cleans deleted these and kept older ones.
+
+    That is what a savepoint does, and a retention that keeps single days.
+
+    Args:
+        step: A step of `Source.DELETED`.
+        deleted: Names of the files of the partition that cleans deleted.
+        there: Names of those that exist.
+    """
+    if step.source is not Source.DELETED:
+        return ()
+    before = step.before if step.merge is None else step.merge.before
+    if before is None:
+        return ()
+    begin = before.instant_time if isinstance(before, BaseFile) else before.base_instant_time
+    files = (each for each in map(parse_data_file, deleted) if each is not None and each.file_id == before.file_id)
+    return tuple(
+        sorted(
+            each.name
+            for each in files
+            if begin <= each.instant_time < step.time
+            and each.name not in there
+            and not (isinstance(each, LogFile) and each.is_cdc)
+        )
+    )
 
 
 def _planned(
@@ -123,6 +167,7 @@ def _planned(
     mode: LoggingMode,
     source: str,
     merges: Callable[[], Merges],
+    wrote: Callable[[str], CommitMetadata | None],
 ) -> Step:
     there = names.get(partition, frozenset())
     name = (stat.path or "").rpartition("/")[2]
@@ -131,8 +176,8 @@ def _planned(
     # By the time that the commit recorded, not by order: a compaction in between also writes base files.
     before = _of_time(groups, (partition, file_id), stat.prev_commit)
     after = written if name in there else None
-    if stat.cdc_stats:
-        logs = tuple(sorted(path.rpartition("/")[2] for path in stat.cdc_stats))
+    logs = _change_logs(time, file_id, stat, there)
+    if logs:
         missing = tuple(log for log in logs if log not in there)
         # A change log without rows names keys; the rows are then looked up in the base files on either side.
         if mode is LoggingMode.KEYS and before is None and stat.num_update_writes + stat.num_deletes:
@@ -144,21 +189,71 @@ def _planned(
             missing=missing,
         )  # fmt: skip
     if written is None:  # a log file of rows: what it changed depends on the slice that it was written to
-        needed = (name, *(each.rpartition("/")[2] for each in (stat.base_file or "", *(stat.log_files or ()))))
-        missing = tuple(each for each in needed if each and each not in there)
+        missing = tuple(each for each in _needed(time, name, stat, there, wrote) if each not in there)
         merge = merges().of(partition, file_id, (name,), there)
         return Step(time=time, source=Source.MERGED, partition_path=partition, merge=merge, missing=missing)
     # All rows of the file group were deleted, so the rows before are the changes.
     if stat.num_writes == 0 and stat.num_deletes:
         missing = () if before is not None else (f"{file_id} of {stat.prev_commit}",)
         return Step(time=time, source=Source.DELETED, partition_path=partition, before=before, missing=missing)
-    if stat.num_update_writes == 0 and stat.num_deletes == 0 and stat.num_writes == stat.num_inserts:
+    # Apache Hudi logs nothing where an insert copied the rows that a file had: the new ones have the commit's time.
+    if stat.num_update_writes == 0 and stat.num_deletes == 0:
         missing = () if after is not None else (name,)
-        return Step(time=time, source=Source.INSERTED, partition_path=partition, after=after, missing=missing)
+        is_partly_new = stat.num_writes != stat.num_inserts
+        return Step(
+            time=time, source=Source.INSERTED, partition_path=partition, after=after, is_partly_new=is_partly_new,
+            missing=missing,
+        )  # fmt: skip
+    # The archive of layout 1 does not name the change log, and cleans delete it together with the base file.
+    if stat.cdc_stats is None and after is None:
+        return Step(time=time, source=Source.LOGS, partition_path=partition, missing=(name,))
     raise CorruptMetadata(
         f"{source}: {stat.path} was written with updates or deletes and names no change log, so its changes are "
         "unknown; perhaps change data capture was switched on later: begin the range after this commit"
     )
+
+
+def _change_logs(time: str, file_id: str, stat: WriteStat, there: frozenset[str]) -> dict[str, int]:
+    """The change logs beside a base file: as recorded, else (archive of layout 1) those of the commit."""
+    if stat.cdc_stats is not None:
+        return {path.rpartition("/")[2]: size for path, size in sorted(stat.cdc_stats.items())}
+    # By the text first: a partition may have many thousands of names, and each file of a commit asks.
+    logs = (parse_log_file(name) for name in there if file_id in name and time in name)
+    return dict.fromkeys(sorted(log.name for log in logs if log is not None and _is_change_log(log, file_id, time)), 0)
+
+
+def _is_change_log(log: LogFile, file_id: str, time: str) -> bool:
+    return log.is_cdc and log.file_id == file_id and log.instant_time == time
+
+
+def _needed(
+    time: str, name: str, stat: WriteStat, there: frozenset[str], wrote: Callable[[str], CommitMetadata | None]
+) -> Iterator[str]:
+    """Names of the files of the slice that a log file was written to; of a missing one that cannot be named, its id."""
+    yield name
+    if stat.log_files is not None:
+        yield from (each.rpartition("/")[2] for each in (stat.base_file or "", *stat.log_files) if each)
+        return
+    # The archive of layout 1 names neither, but there the name of a log file has the time of its slice and its number.
+    own = parse_log_file(name)
+    if own is None or own.instant_time == time:
+        return
+    parsed = [each for each in map(parse_data_file, there) if each is not None and each.file_id == own.file_id]
+    of_slice = [each for each in parsed if each.instant_time == own.instant_time]
+    numbers = {each.version for each in of_slice if isinstance(each, LogFile) and not each.is_cdc}
+    yield from (f"log file {number} of {own.file_id}" for number in range(1, own.version) if number not in numbers)
+    if not any(isinstance(each, BaseFile) for each in of_slice):
+        yield from _base_of(own, wrote(own.instant_time))
+
+
+def _base_of(own: LogFile, metadata: CommitMetadata | None) -> Iterator[str]:
+    """The base file of the slice, by the write that began it; nothing if that wrote a log file."""
+    if metadata is None:
+        yield f"{own.file_id} of {own.instant_time}"
+        return
+    stats = (stat for stats in metadata.partition_to_write_stats.values() for stat in stats)
+    names = ((stat.path or "").rpartition("/")[2] for stat in stats)
+    yield from (name for name in names if (base := parse_base_file(name)) is not None and base.file_id == own.file_id)
 
 
 def _of_time(groups: Mapping[GroupKey, Sequence[BaseFile]], key: GroupKey, time: str | None) -> BaseFile | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from hudi_py.model.instant_time import parse_instant_time
 
 _REWRITES: Final = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER"})
 """Operations that write rows again without changing them."""
+# Kilobytes of Avro, which do not say what the action did.
 _HIDDEN: Final = frozenset({"schema"})
 
 
@@ -80,24 +81,25 @@ def event_of(
     """
     found: Mapping[str, Any] = content if isinstance(content, dict) and instant.is_completed else {}
     written = _stats(found)
-    operation = found.get("operationType")
+    operation = found.get("operationType") if isinstance(found.get("operationType"), str) else None
     is_rewrite = operation in _REWRITES
     replaced = found.get("partitionToReplaceFileIds") or {}
     parts = found.get("partitionMetadata") or {}
     return Event(
         instant=instant,
         is_archived=is_archived,
-        operation=operation if isinstance(operation, str) else instant.action.value.upper(),
+        operation=instant.action.value.upper() if operation is None else operation,
         seconds=_seconds(instant, found, zone),
         numbers=Numbers(
             files_written=len(written),
             bytes_written=sum(_number(stat, "fileSizeInBytes") for stat in written),
             files_deleted=_number(found, "totalFilesDeleted"),
+            # Rows that a compaction or clustering moves were counted in the writes before.
             rows_inserted=0 if is_rewrite else sum(_number(stat, "numInserts") for stat in written),
             rows_updated=0 if is_rewrite else sum(_number(stat, "numUpdateWrites") for stat in written),
             rows_deleted=0 if is_rewrite else sum(_number(stat, "numDeletes") for stat in written),
             rows_rewritten=sum(_number(stat, "numWrites") for stat in written) if is_rewrite else 0,
-            groups_replaced=sum(len(ids) for ids in replaced.values()) if isinstance(replaced, dict) else 0,
+            groups_replaced=sum(len(_items(ids)) for ids in replaced.values()) if isinstance(replaced, dict) else 0,
         ),
         partitions=tuple(sorted({*_keys(found.get("partitionToWriteStats")), *_keys(replaced), *_keys(parts)})),
         parameters=dict(_parameters(instant, found)),
@@ -109,22 +111,17 @@ def _keys(value: Any) -> Iterable[str]:
     return value if isinstance(value, dict) else ()
 
 
+def _items(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
 def _stats(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     by_partition = content.get("partitionToWriteStats")
     if not isinstance(by_partition, dict):
         return []
     return [
-        stat for stats in by_partition.values() for stat in stats or () if isinstance(stat, dict) and stat.get("path")
+        stat for stats in by_partition.values() for stat in _items(stats) if isinstance(stat, dict) and stat.get("path")
     ]
-
-
-def written_files(content: Any) -> Iterator[tuple[str, str, int]]:
-    """Partition path, path relative to the table and size in bytes of each file that a completed commit wrote."""
-    found = content if isinstance(content, dict) else {}
-    for partition, stats in (found.get("partitionToWriteStats") or {}).items():
-        for stat in stats or ():
-            if stat.get("path"):
-                yield partition, stat["path"], _number(stat, "fileSizeInBytes")
 
 
 def _number(content: Mapping[str, Any], name: str) -> int:
@@ -139,6 +136,7 @@ def _seconds(instant: Instant, content: Mapping[str, Any], zone: tzinfo) -> floa
     if instant.completion_time is not None:
         try:
             begun, ended = (parse_instant_time(t, zone) for t in (instant.requested_time, instant.completion_time))
+            # Two machines may have given the times, and their clocks differ.
             return max((ended - begun).total_seconds(), 0.0)
         except (ValueError, OverflowError):
             return None
@@ -154,10 +152,10 @@ def _parameters(instant: Instant, content: Mapping[str, Any]) -> Iterator[tuple[
     if instant.action is Action.CLEAN:
         names = ("earliestCommitToRetain", "lastCompletedCommitTimestamp")
         parts = content.get("partitionMetadata")
-        policies = (
-            {p.get("policy") for p in parts.values() if isinstance(p, dict)} if isinstance(parts, dict) else set()
-        )
-        yield from (("policy", policy) for policy in sorted(filter(None, policies))[:1])
+        # All partitions of a clean have the same policy.
+        found = parts.values() if isinstance(parts, dict) else ()
+        policies = {str(part["policy"]) for part in found if isinstance(part, dict) and part.get("policy")}
+        yield from (("policy", policy) for policy in sorted(policies)[:1])
     elif instant.action is Action.SAVEPOINT:
         names = ("savepointedBy", "comments")
     elif instant.action is Action.ROLLBACK:

@@ -11,14 +11,14 @@ Bloom filters describe base files only, so slices with log files are always read
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import HudiError
+from hudi_py.errors import CorruptMetadata, HudiError, NotFound
 from hudi_py.mdt.bloom_filters import BloomFilters
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
 from hudi_py.mdt.record_index import RecordIndex, RecordLocation, is_between_states
@@ -33,14 +33,37 @@ from hudi_py.timeline.timeline import Timeline
 if TYPE_CHECKING:
     from hudi_py.formats.bloom import HashedKeys
 
+R = TypeVar("R")
+
 _IN_STEP: Final = (RECORD_INDEX, FILES_PARTITION)
 """Opening a snapshot compares the metadata table with the timeline only if files are listed through it."""
 
 
 def is_ready(partition: str, config: TableConfig, settings: Settings) -> bool:
     """Whether a partition of the metadata table is complete and may be used."""
+    # Inflight: Hudi is still filling it, so a key may be missing.
     is_made = partition in config.metadata_partitions and partition not in config.metadata_partitions_inflight
     return is_made and settings[keys.METADATA_ENABLED] is not False
+
+
+def opened(partition: str, open_it: Callable[[], R], storage: Storage, settings: Settings) -> R | None:
+    """
+    Open a partition of the metadata table that was ready when the snapshot was; None if it was dropped since.
+
+    Args:
+        open_it: Opens it.
+        storage: The data table's storage.
+
+    Raises:
+        CorruptMetadata, NotFound: It is damaged: the properties still name it.
+    """
+    try:
+        return open_it()
+    except (CorruptMetadata, NotFound):
+        # Only now, for it costs a request: another process may have dropped it, which nothing is wrong with.
+        if is_ready(partition, read_table_config(storage), settings):
+            raise
+        return None
 
 
 @attrs.frozen
@@ -82,7 +105,12 @@ class KeyIndexes:
         """
         if not is_ready(BLOOM_FILTERS, self.config, self.settings):
             return None
-        return BloomFilters(MetadataTable(self._storage), self.timeline)
+        return opened(
+            BLOOM_FILTERS,
+            lambda: BloomFilters(MetadataTable(self._storage), self.timeline),
+            self._storage,
+            self.settings,
+        )
 
     def record_index(self) -> RecordIndex | None:
         """
@@ -97,6 +125,9 @@ class KeyIndexes:
         """
         if not self.is_present or not all(is_ready(each, self.config, self.settings) for each in _IN_STEP):
             return None
+        return opened(RECORD_INDEX, self._opened_record_index, self._storage, self.settings)
+
+    def _opened_record_index(self) -> RecordIndex | None:
         table = MetadataTable(self._storage)
         metadata = table.store.load()
         # The properties again: since the snapshot was opened, another process may have dropped the index.
@@ -127,6 +158,7 @@ def slices_of_keys(
             return None
         with index:
             found = index.locations(wanted)
+    # An index only saves work: without it, all slices are read.
     except HudiError as error:
         log.warning("read.statistics.unusable", partition=RECORD_INDEX, reason=str(error))
         return None
@@ -138,6 +170,7 @@ def _at(
 ) -> list[FileSlice] | None:
     places = {(each.partition_path, each.file_id) for each in found.values()}
     there = {(file_slice.partition_path, file_slice.file_id) for file_slice in slices}
+    # The index is of another state of the table, so it may be wrong about other keys, too.
     if not places <= there:
         partition, file_id = min(places - there)
         reason = f"it names the file group {file_id} in {partition!r}, which the snapshot does not have"

@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 from hudi_py.errors import RefusedError, UnsupportedTable
+from hudi_py.fsview.as_of import context_as_of, readable_slices
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.gone import first_gone, first_log_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice, LogFile, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.records import CommitMetadata
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took, which_clean
 from hudi_py.snapshot.range_facts import RangeFacts
-from hudi_py.snapshot.select import bases_of, context_as_of, readable_slices
+from hudi_py.snapshot.select import bases_of
 from hudi_py.snapshot.window import (
     Window,
     commits_of,
@@ -40,6 +42,7 @@ class RangeContents:
         contents: Reads the instants of the timeline.
         timeline: The active timeline.
         window: The range.
+        one_by_one: Whether `writes` is asked for; archived writes are then among *times*.
 
     Attributes:
         context: View context of the end of the range.
@@ -50,7 +53,7 @@ class RangeContents:
         UnsupportedTable: The rows do not record which commit changed them.
     """
 
-    def __init__(self, contents: Contents, timeline: Timeline, window: Window) -> None:
+    def __init__(self, contents: Contents, timeline: Timeline, window: Window, *, one_by_one: bool = False) -> None:
         self._contents = contents
         self._timeline = timeline
         self._window = window
@@ -60,7 +63,7 @@ class RangeContents:
                 f"{store.storage.root}: its rows do not record which commit changed them "
                 "(hoodie.populate.meta.fields=false); read snapshots instead"
             )
-        self._facts = facts = RangeFacts(contents, timeline, window)
+        self._facts = facts = RangeFacts(contents, timeline, window, one_by_one=one_by_one)
         self.times, end = dict(facts.times), window.until
         if end is None:
             self.context = facts.now
@@ -152,7 +155,11 @@ class RangeContents:
 
     def _at_end(self, listing: Listing) -> Listing:
         until = self._window.until
-        return listing.until(until) if until is not None and isinstance(listing, CheckedListing) else listing
+        if until is None or not isinstance(listing, CheckedListing):
+            return listing
+        # By the times that ranges compare: a commit that was requested by then and completed later has written files
+        # that take the place of none.
+        return listing.until(until, frozenset(time for time, compared in self.times.items() if compared <= until))
 
     def partitions(self, listing: Listing) -> Iterator[tuple[str, list[Entry]]]:
         """Path and files of the partitions that commits of the range wrote to; of all where that is unknown."""
@@ -170,6 +177,15 @@ class RangeContents:
         completed = self._timeline.writes.completed()
         found = [each for each in completed if self.times[each.requested_time] in self._window]
         return sorted(found, key=lambda each: self.times[each.requested_time])
+
+    def writes(self) -> list[tuple[Instant, CommitMetadata]]:
+        """The commits of the range, also archived ones, by the times that ranges compare, with what they wrote."""
+        found = self._facts.metadata([time for time, compared in self.times.items() if compared in self._window])
+        return sorted(found.items(), key=lambda each: (self.times[each[0].requested_time], each[0].requested_time))
+
+    def wrote(self, time: str) -> CommitMetadata | None:
+        """What the completed write with this requested time wrote; None if neither timeline nor archive has it."""
+        return next(iter(self._facts.metadata([time]).values()), None)
 
     @property
     def reaches_back(self) -> bool:

@@ -6,15 +6,22 @@ Nothing is decided here: `hudi_py.snapshot.range_contents` works out which commi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Final
 
+from hudi_py.errors import CorruptMetadata
 from hudi_py.fsview.loader import load_context
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.records import CommitMetadata
 from hudi_py.snapshot.retained import earliest_retained
 from hudi_py.snapshot.window import Window, needs_archive, order_times
-from hudi_py.timeline.archive import load_archived, load_archived_contents, load_archived_written
+from hudi_py.timeline.archive import (
+    load_archived,
+    load_archived_contents,
+    load_archived_metadata,
+    load_archived_written,
+)
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -32,6 +39,7 @@ class RangeFacts:
         contents: Reads the instants of the timeline.
         timeline: The active timeline.
         window: The range.
+        one_by_one: Whether the writes of the range are asked for one by one, so that archived ones have to be known.
 
     Attributes:
         now: View context of the table as it is now.
@@ -40,7 +48,7 @@ class RangeFacts:
         knows_archive: Whether archived writes are among *times*.
     """
 
-    def __init__(self, contents: Contents, timeline: Timeline, window: Window) -> None:
+    def __init__(self, contents: Contents, timeline: Timeline, window: Window, *, one_by_one: bool = False) -> None:
         self._contents, self._timeline, self._window = contents, timeline, window
         self.by_completion = contents.store.layout.has_completion_times
         # A pending clustering hides nothing from a range of layout 2: what has not completed is not in it.
@@ -49,10 +57,11 @@ class RangeFacts:
         self.knows_archive = False
         # Only completion times need the archive here: requested times say by themselves on which side of a bound a
         # write lies, but when an archived write completed is only in the archive.
-        if self.by_completion and needs_archive(window, timeline, self.times):
+        reaches_back = needs_archive(window, timeline, self.times)
+        if (self.by_completion and reaches_back) or (one_by_one and (reaches_back or not window.after)):
             store = contents.store
             archived = load_archived(store.storage, store.config).of(WRITES)
-            self.times = {**order_times(archived, by_completion=True), **self.times}
+            self.times = {**order_times(archived, by_completion=self.by_completion), **self.times}
             self.knows_archive = True
 
     @cached_property
@@ -88,6 +97,26 @@ class RangeFacts:
         # The upper bound is exclusive and the end belongs to the range: with one more digit it comes right behind it.
         behind = _BEHIND_ALL if until is None else f"{until}0"
         return load_archived_written(store.storage, store.config, self._window.after, behind)
+
+    def metadata(self, times: Collection[str]) -> dict[Instant, CommitMetadata]:
+        """
+        What completed writes with these requested times wrote, also archived ones.
+
+        Raises:
+            CorruptMetadata: One was archived without its content, or the archive is damaged.
+        """
+        active = {each.requested_time: each for each in self._timeline.writes.completed()}
+        found = {each: self._contents.commit(each) for time, each in active.items() if time in times}
+        store = self._contents.store
+        archived = load_archived_metadata(store.storage, store.config, frozenset(times).difference(active))
+        for instant, metadata in archived.items():
+            if metadata is None:
+                raise CorruptMetadata(
+                    f"{store.storage.root}/{store.config.history_folder}: {instant} was archived without its content, "
+                    f"so what it changed is unknown; begin the range at {self.times.get(instant.requested_time)}"
+                )
+            found[instant] = metadata
+        return found
 
     def files_written(self, path: str, instants: Iterable[Instant]) -> frozenset[str]:
         """Names of the files that commits wrote to a partition, by their metadata."""

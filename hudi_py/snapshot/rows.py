@@ -204,11 +204,11 @@ class Rows(Batches):
         self.count = FileCount()
 
     def _bind(self, schema: pa.Schema, conditions: Sequence[Condition]) -> None:
-        from hudi_py.rows.predicate import columns_of, filters_of
+        from hudi_py.rows.bound_where import bound_filters
+        from hudi_py.rows.predicate import columns_of
 
-        asked = chosen_columns(schema, columns_of(conditions, [*META_COLUMNS, *schema.names]))
-        self._read_also(asked)
-        self._filters = filters_of(conditions, asked, schema.names)
+        self._filters = bound_filters(conditions, schema)
+        self._read_also(chosen_columns(schema, columns_of(conditions, [*META_COLUMNS, *schema.names])))
 
     def _read_also(self, columns: pa.Schema) -> None:
         import pyarrow as pa

@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from hudi_py.config.door import require_served
+from hudi_py.config.property_verdicts import require_table_served
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig, TableType
+from hudi_py.config.uses import Use
+from hudi_py.fsview.as_of import context_as_of
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.needed import NeededFiles
@@ -42,7 +46,6 @@ from hudi_py.snapshot.select import (
     check_columns_keep_names,
     check_files_have_all_columns,
     check_rows_are_whole,
-    context_as_of,
     has_logs,
     with_recorded_sizes,
 )
@@ -133,6 +136,7 @@ class Snapshot(Shown):
         found = with_recorded_sizes(self.slices_with_rows(), needed.recorded)
         if not read_optimized:
             return found
+        # A slice of log files alone has no rows to such a query.
         return tuple(attrs.evolve(each, log_files=()) for each in found if each.base_file is not None)
 
     def rows(
@@ -147,12 +151,16 @@ class Snapshot(Shown):
         The rows at that time as Arrow batches, without Spark; arguments as `hudi_py.Table.rows`.
 
         Raises:
-            ConfigError: A column does not exist, or a condition is invalid.
+            ConfigError: A column does not exist, a condition is invalid, or a setting asks for other rows.
             RefusedError, UnsupportedTable, CorruptMetadata: As `slices_with_rows`.
-            UnsupportedTable: Log files are merged in a way that hudi_py does not know.
+            UnsupportedTable: Log files are merged in a way that hudi_py does not know, or a property of the table asks
+                for something that reading does not do.
         """
         from hudi_py.snapshot.rows import Rows
 
+        # Here, and not only where a table is asked for rows: a value of an earlier time or of a range has them, too.
+        require_served(self._settings, Use.READ)
+        require_table_served(self.config, self._settings, Use.READ, self.storage.root)
         # Sizes first: a reader that knows the size of a file notices one that was cut off or swapped.
         slices = self.sized_slices(read_optimized=read_optimized)
         schema = self._row_schema(slices)
@@ -207,6 +215,7 @@ class Snapshot(Shown):
 
         root = self.storage.root
         rules = log_rules_of(self.config.properties, root, computes_keys=True)
+        # Refused here, before any row is returned.
         refuse_defaults(rules.filling, self._committed_schema(), root)
         keys = virtual_keys_of(self.config.properties, root)
         reading = log_reading(rules, self._log_context().is_completed, self._logs_until, schema, root, keys)
@@ -281,11 +290,16 @@ class Snapshot(Shown):
         Raises:
             CorruptMetadata, StorageError: The metadata table is damaged.
         """
-        from hudi_py.snapshot.key_index import is_ready
+        from hudi_py.snapshot.key_index import is_ready, opened
 
         if not is_ready(COLUMN_STATS, self.config, self._settings):
             return None
-        return StatisticsReader(MetadataTable(self.storage), self.timeline)
+        return opened(
+            COLUMN_STATS,
+            lambda: StatisticsReader(MetadataTable(self.storage), self.timeline),
+            self.storage,
+            self._settings,
+        )
 
     def _key_indexes(self, *, read_optimized: bool) -> KeyIndexes:
         """Indexes of record keys. The record index describes the present only, log files included."""

@@ -17,6 +17,7 @@ from hudi_py.services.check.findings import Finding
 from hudi_py.services.usage.facts import FileUse
 from hudi_py.snapshot.history import Event, Numbers
 
+# Milliseconds, as instants have them; a zone, because DuckDB and Spark would each assume another one.
 _TIME: Final = pa.timestamp("ms", "UTC")
 _COUNTS: Final = tuple(attrs.fields_dict(Numbers))
 
@@ -145,9 +146,12 @@ def register_views(connection: Any, views: Mapping[str, Callable[[], pa.Table]],
     Raises:
         ConfigError: It is neither of the two.
     """
+    # By their methods, because importing either library to ask for its type would cost seconds, or fail where it is
+    # missing.
     if hasattr(connection, "createDataFrame"):
         for name, make in views.items():
             ddl = ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in SCHEMAS[name])
+            # By way of rows: `createDataFrame` takes Arrow tables only from Spark 4 on.
             rows = [tuple(row.values()) for row in make().to_pylist()]
             connection.createDataFrame(rows, ddl).createOrReplaceTempView(prefix + name)
     elif hasattr(connection, "register"):
@@ -206,8 +210,9 @@ def _clean_row(event: Event, zone: tzinfo) -> dict[str, Any]:
 
 
 def _moment(instant: Instant, zone: tzinfo) -> datetime | None:
-    """Null for a time that is no date, as those of first instants of metadata tables."""
+    """Null for a time that is not a date, as those of first instants of metadata tables."""
     try:
+        # A view of the whole history must not fail because of one odd instant.
         return parse_instant_time(instant.requested_time, zone)
     except (ValueError, OverflowError):
         return None

@@ -105,6 +105,72 @@ def test_hudi_reads_each_change_that_we_write_and_goes_on(peer, tmp_path, kind):
     assert not table.check()
 
 
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_changes_that_hudi_archived_are_told(peer, tmp_path, kind):
+    """Its own change query leaves them out or fails; expected is in what two dictionaries differ."""
+    path, rows, expected = tmp_path / "t", {}, Counter()
+    mode = ("op_key_only", "data_before", "data_before_after")[(len(kind) + len(peer.version) + peer.table_version) % 3]
+    create = PARTITIONED.create(peer.table_version) | SETTINGS | {"hoodie.datasource.write.table.type": kind}
+    create |= {
+        "hoodie.table.cdc.supplemental.logging.mode": mode,
+        "hoodie.archive.automatic": "false",
+        "hoodie.compact.inline": "false",
+    }
+    writes = [
+        ("upsert", range(6)), ("upsert", (1, 2, 6, 7)), ("delete", (2, 3)), ("insert", (9, 10)), ("upsert", (1, 2, 10)),
+        ("delete", (9,)), ("upsert", (5,)), ("upsert", (4, 6)), ("upsert", (4,)),
+    ]  # fmt: skip
+    for version, (operation, numbers) in enumerate(writes, start=1):
+        time = peer.write(path, PARTITIONED.batch(numbers, version), operation, create)["requested_time"]
+        for number in numbers:
+            before = rows.pop(number, None)
+            if operation != "delete":
+                rows[number] = PARTITIONED.fill(number, version)
+            sides = (None if each is None else (each["id"], each["ts"]) for each in (before, rows.get(number)))
+            expected[("d" if number not in rows else "u" if before else "i", time, *sides)] += 1
+    peer.archive(
+        path,
+        {
+            "hoodie.keep.min.commits": "3",
+            "hoodie.keep.max.commits": "4",
+            "hoodie.clean.commits.retained": "1",
+            "hoodie.cleaner.commits.retained": "1",
+        },
+    )
+    table = hudi_py.open_table(path)
+    assert len(table.timeline.writes.completed()) < len(writes)
+    assert Counter(_key(row) for each in table.change_log("0") for row in plain_rows(each)) == expected
+
+
+def test_changes_beside_an_unfinished_base_file_are_those_that_hudi_reads(real_hudi, tmp_path):
+    """
+    Log files that were written behind it, in a table of completion times; in every range.
+
+    Only ranges: Hudi's snapshot lays those log files on the unfinished file, and so loses their rows.
+    """
+    peer, path = real_hudi("1.1.1"), tmp_path / "t"
+    several = {
+        "hoodie.clean.failed.writes.policy": "LAZY",
+        "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+        "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+    }
+    create = PARTITIONED.create(9) | several | {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+    create |= {"hoodie.clean.automatic": "false", "hoodie.metadata.enable": "false", "hoodie.compact.inline": "false"}
+    peer.write(path, PARTITIONED.batch(range(6), 1), "upsert", create)
+    failed = peer.fail_write(path, PARTITIONED.batch((*range(3), *range(20, 29)), 2), "upsert", create)
+    peer.write(path, PARTITIONED.batch((0, 1, 3), 3), "upsert", create)
+    peer.write(path, PARTITIONED.batch((3, 4), 4), "upsert", create)
+    peer.write(path, PARTITIONED.batch((1,), 5), "delete", create)
+    table = hudi_py.open_table(path)
+    assert [each for each in path.glob(f"*/*_{failed}.parquet") if list(each.parent.glob("*.log.*"))]
+    ends = [None, *(each.completion_time for each in table.timeline.writes.completed())]
+    for begin, end in ((a, b) for a in ends for b in ends if a is None or b is None or a <= b):
+        asked = INCREMENTAL | {"hoodie.datasource.read.begin.instanttime": begin or "000"}
+        asked |= {} if end is None else {"hoodie.datasource.read.end.instanttime": end}
+        found = (row for batch in table.changes(begin, end) for row in batch.to_pylist())
+        assert canonical_rows(found) == peer.read(path, options=asked), (begin, end)
+
+
 def _just_before(time):
     """A millisecond, so that whether a range takes its own begin in decides nothing."""
     moment = datetime.strptime(time + "000", "%Y%m%d%H%M%S%f").replace(tzinfo=timezone.utc) - timedelta(milliseconds=1)

@@ -1,12 +1,13 @@
-"""Base files of a snapshot beside log files of change data capture, and ranges whose change logs are archived."""
+"""Base files beside log files of change data capture, and single changes of archived, replaced and compacted files."""
 
+import attrs
 import pytest
 
-import hudi_py
 from hudi_py.errors import RefusedError, UnsupportedTable
+from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
 from hudi_py.snapshot.select import base_files
-from support import fixtures
+from support import writes
 
 TIME = "20260101000000000"
 BASE = parse_base_file(f"g-0_0-1-2_{TIME}.parquet")
@@ -29,17 +30,111 @@ def test_files_of_rows_are_not_passed_over():
         base_files((slice_of(CHANGES, ROWS),), "t")
 
 
-@pytest.mark.parametrize("name", ["cow_cdc-0.15.0", "cow_cdc-1.1.1"])
-def test_a_range_with_archived_commits_is_refused(name, tmp_path):
-    """Wherever among them it begins; it is told from the last of them on."""
-    root = fixtures.unpack_rows(name, tmp_path)
-    before = hudi_py.open_table(root, settings={"hoodie.clean.commits.retained": 1})
-    times = [each.completion_time or each.requested_time for each in before.timeline.writes.completed()]
-    before.archive(keep_min_commits=2, keep_max_commits=3)
-    after = hudi_py.open_table(root)
-    archived = times[: -len(after.timeline.writes.completed())]
-    assert len(archived) > 1
-    for start in ("0", *archived[:-1]):
-        with pytest.raises(RefusedError, match=f"archived; the earliest begin that is possible is {archived[-1]}"):
-            after.change_log(start)
-    assert after.change_log(archived[-1]).to_arrow().num_rows
+def changes_of(table, begin=None, end=None):
+    return [
+        (each["op"], *((side and (side["id"], side["ts"])) for side in (each["before"], each["after"])))
+        for each in table.change_log(begin, end).to_arrow().to_pylist()
+    ]
+
+
+def row(key, ts, region="eu"):
+    return {"id": key, "region": region, "ts": ts}
+
+
+LOGGED = {"hoodie.table.cdc.enabled": "true", "hoodie.metadata.enable": "false"}
+MERGED = LOGGED | {"hoodie.datasource.write.table.type": "MERGE_ON_READ", "hoodie.index.type": "SIMPLE"}
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_lost_archive_is_not_taken_for_an_empty_one(version):
+    """The changes of its commits would be missing, and nothing would show it."""
+    storage = writes.create_table(version, **LOGGED)
+    for ts in range(1, 6):
+        writes.upsert(storage, [row("a", ts)])
+    writes.open_table(storage).archive(keep_min_commits=1, keep_max_commits=2)
+    table = writes.open_table(storage)
+    whole = changes_of(table)
+    assert len(whole) == 5
+    active = table.timeline.writes.completed()
+    begin = active[0].completion_time or active[0].requested_time
+    storage.delete_folder(table.config.history_folder)
+    lost = writes.open_table(storage)
+    with pytest.raises(RefusedError, match="the archive is missing"):
+        lost.change_log()
+    assert changes_of(lost, begin) == whole[len(whole) - len(active) + 1 :]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_rows_of_a_replaced_group_are_not_those_that_a_savepoint_kept(version):
+    """They are of an older version: the newer one, which the overwrite replaced, is deleted."""
+    storage = writes.create_table(version, **LOGGED)
+    writes.upsert(storage, [row("a", 1)])
+    writes.open_table(storage).create_savepoint()
+    writes.upsert(storage, [row("a", 2)])
+    writes.upsert(storage, [row("b", 3)], operation="INSERT_OVERWRITE")
+    whole = writes.open_table(storage)
+    assert ("d", ("a", 2), None) in changes_of(whole)
+    for ts in (4, 5, 6):
+        writes.upsert(storage, [row("c", ts, f"p{ts}")])
+    assert writes.open_table(storage).clean(commits_retained=1)
+    cleaned = writes.open_table(storage)
+    second = [each.completion_time or each.requested_time for each in cleaned.timeline.writes.completed()][1]
+    with pytest.raises(RefusedError, match=r"clean.*deleted.*the earliest begin that is possible is"):
+        changes_of(cleaned, second)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_compaction_that_completes_after_the_range_takes_no_change_with_it(version):
+    """It was planned within the range: from then on its base file counts, not before."""
+    storage = writes.create_table(version, **MERGED)
+    for ts in (1, 2, 3):
+        writes.upsert(storage, [row("a", ts)])
+    planned = writes.open_table(storage, **{"hoodie.compact.inline.max.delta.commits": 1}).schedule_compaction()
+    assert planned is not None
+    writes.upsert(storage, [row("a", 4)])
+    end = writes.open_table(storage).changed_until()
+    before = changes_of(writes.open_table(storage), None, end)
+    assert before == [
+        ("i", None, ("a", 1)), ("u", ("a", 1), ("a", 2)), ("u", ("a", 2), ("a", 3)), ("u", ("a", 3), ("a", 4))
+    ]  # fmt: skip
+    writes.open_table(storage).compact(instant=planned)
+    assert changes_of(writes.open_table(storage), None, end) == before
+
+
+@pytest.mark.parametrize("lost", ["base", "log"])
+def test_an_archived_change_whose_slice_has_a_gap_is_refused(lost):
+    """The archive of layout 1 does not name the files of a slice; their names do."""
+    storage = writes.create_table(6, **MERGED)
+    for ts in (1, 2, 3, 4):
+        writes.upsert(storage, [row("a", ts)])
+    assert writes.open_table(storage, **{"hoodie.compact.inline.max.delta.commits": 1}).compact()
+    for ts in (5, 6):
+        writes.upsert(storage, [row("a", ts)])
+    whole = changes_of(writes.open_table(storage))
+    writes.open_table(storage).archive(keep_min_commits=1, keep_max_commits=2)
+    assert len(writes.open_table(storage).timeline.writes.completed()) == 3
+    assert changes_of(writes.open_table(storage)) == whole
+    names = sorted(each.name for each in storage.list("eu"))
+    gone = next(each for each in names if (".parquet" in each if lost == "base" else ".log.2_" in each))
+    storage.delete(f"eu/{gone}")
+    with pytest.raises(RefusedError, match="the earliest begin that is possible is"):
+        writes.open_table(storage).change_log()
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_new_rows_beside_copied_ones_are_told_without_a_change_log(version):
+    """Apache Hudi logs nothing where an insert copies a file's rows, and then cannot read the changes itself."""
+    storage = writes.create_table(version, **LOGGED)
+    writes.upsert(storage, [row("a", 1)])
+    writes.upsert(storage, [row("b", 2)])
+    table = writes.open_table(storage)
+    whole = changes_of(table)
+    second = table.timeline.writes.completed()[1]
+    metadata = table.contents.commit(second)
+    [stat] = metadata.partition_to_write_stats["eu"]
+    assert (stat.num_writes, stat.num_inserts, len(stat.cdc_stats)) == (2, 1, 1)
+    for log in stat.cdc_stats:
+        storage.delete(log)
+    unlogged = attrs.evolve(metadata, partition_to_write_stats={"eu": (attrs.evolve(stat, cdc_stats=None),)})
+    storage.replace(table.contents.store.path(second), encode_commit(unlogged, as_json=version == 6, sync=bytes(16)))
+    assert changes_of(writes.open_table(storage)) == whole == [("i", None, ("a", 1)), ("i", None, ("b", 2))]

@@ -6,7 +6,7 @@ import random
 import attrs
 import pytest
 
-from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
 from hudi_py.model.instant import Action, State
 from hudi_py.snapshot.deleted import DELETED
 from support import writes
@@ -48,6 +48,25 @@ def test_the_begin_is_left_out_and_the_end_is_in(table):
     assert rows(table.changes(second)) == rows(table.changes(second, third)) == [row("d", 3, "us")]
     assert rows(table.changes(third)) == rows(table.changes(first, first)) == []
     assert rows(table.changes("0")) == rows(table.changes("000")) == rows(table.changes()) == rows(table.rows())
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_lost_file_of_before_the_range_is_an_error(version):
+    """
+    Also where the range begins while a commit runs: that one was requested before, and its file does not stand for it.
+    """
+    storage = writes.create_table(version)
+    for ts in (1, 2, 3):
+        writes.upsert(storage, [row("a", ts), row("b", ts)], **{"hoodie.metadata.enable": False})
+    writes.upsert(storage, [row("b", 4)], operation="DELETE")
+    table = writes.open_table(storage)
+    second, third = [each.requested_time for each in table.timeline.commits.completed()[1:3]]
+    deleted = {**row("b", 2), DELETED: True}
+    assert deleted in rows(table.changes(third, with_deletes=True))
+    (lost,) = [path for path in storage.files() if path.endswith(f"_{second}.parquet")]
+    storage.delete(lost)
+    with pytest.raises(CorruptMetadata, match=f"{second}.parquet is missing"):
+        writes.open_table(storage).changes(third, with_deletes=True)
 
 
 @ALL
@@ -99,6 +118,10 @@ def test_a_range_whose_files_a_clean_deleted_names_the_ends_that_are_possible(ta
         RefusedError, match=r"clean .*deleted eu/.*end it at \d+ or later, or leave its end open"
     ) as refused:
         cleaned.changes(None, first)
+    # A newer clean whose plan is torn names nothing, and is no error of the range.
+    table.storage.create_new(f"{cleaned.config.timeline_folder}/20990101000000000.clean.requested", b"")
+    with pytest.raises(RefusedError, match=r"clean .*deleted eu/"):
+        writes.open_table(table.storage).changes(None, first)
     way_out = str(refused.value).partition("end it at ")[2].split()[0]
     assert rows(cleaned.changes(first, way_out))
     assert rows(cleaned.changes(second, third)) == [row("d", 3, "us")]

@@ -13,6 +13,7 @@ from hudi_py.mdt.record_index import RecordLocation
 from hudi_py.model.files import FileSlice, LogFile, parse_base_file
 from hudi_py.snapshot.key_index import slices_of_keys
 from hudi_py.storage.wrappers import RecordingStorage
+from support import writes
 from support.fixtures import row_fixture_names, unpack_rows
 
 INDEXED = [name for name in row_fixture_names() if "record_index" in name or "all_indexes" in name]
@@ -222,3 +223,21 @@ def test_a_key_that_the_index_lacks_may_lie_under_a_delete_that_does_not_count()
     assert chosen(slices, {"k": RecordLocation("eu", "f1-0", 0)}, "k") == ["f1-0"]
     assert chosen(slices, {"k": RecordLocation("eu", "f1-0", 0)}, "kl") == ["f1-0", "f2-0"]
     assert chosen(slices, {}, "l") == ["f2-0"]
+
+
+@pytest.mark.parametrize("files", [10, 100])
+@pytest.mark.parametrize("version", [6, 9])
+def test_how_many_files_a_key_opens_does_not_grow_with_the_table(version, files):
+    """One for each key that is there, of however many, and none for the others."""
+    storage = writes.create_table(version)
+    settings = {"hoodie.metadata.enable": "true", "hoodie.metadata.record.index.enable": "true"}
+    rows = [{"id": f"k{number:05d}", "region": f"r{number}", "ts": number} for number in range(files)]
+    writes.upsert(storage, rows, **settings)
+    partitions = writes.open_table(storage).config.metadata_partitions
+    assert RECORD_INDEX in partitions
+    for key, expected in (("k00007", [rows[7]]), ("k00009' or id = 'k00003", [rows[3], rows[9]]), ("k0", [])):
+        recorded = RecordingStorage(storage)
+        listed = writes.open_table(recorded).rows(where=f"id = '{key}'").to_arrow().to_pylist()
+        opened = {path for verb, path in recorded.calls if verb in ("open_read", "read") and ".hoodie" not in path}
+        assert sorted(listed, key=lambda row: row["id"]) == expected
+        assert len(opened) == len(expected), opened

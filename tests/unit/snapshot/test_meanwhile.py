@@ -1,10 +1,13 @@
 """Reads beside writers and cleans that change the table meanwhile."""
 
+import threading
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_py.errors import NotFound
+from hudi_py.errors import ConflictError, NotFound
+from hudi_py.storage.memory import MemoryStorage
 from support.laws import examples
 from support.writes import create_table, open_table, rows_of, upsert
 
@@ -52,3 +55,67 @@ def test_a_clean_that_takes_the_files_of_a_read_is_named(version):
     with pytest.raises(NotFound, match=f"(?s)no such .*{clean.requested_time}.*while rows were read"):
         list(found)
     assert rows_of(storage) == sorted(rows(3), key=lambda row: row["id"])
+
+
+@VERSIONS
+@pytest.mark.parametrize("metadata", [True, False])
+@pytest.mark.parametrize("loads", ["refresh", "refresh_timeline"])
+def test_a_snapshot_of_a_table_that_went_on_shows_its_own_moment_or_nothing(version, metadata, loads):
+    """
+    Its files are listed when they are asked for; with the files of a later moment, rows that were written again would
+    be in none of them.
+    """
+    settings = {"hoodie.metadata.enable": metadata}
+    storage = create_table(version)
+    upsert(storage, rows(1), **settings)
+    table = open_table(storage, **settings)
+    snapshot = getattr(table, loads)().snapshot()
+    upsert(storage, rows(2), **settings)
+    table.refresh()
+    if loads == "refresh_timeline":
+        with pytest.raises(ConflictError, match="changed since this snapshot was opened"):
+            snapshot.rows()
+        return
+    assert shown(snapshot) == [1] * len(PARTITIONS)
+    table.clean(file_versions_retained=1)
+    with pytest.raises((NotFound, ConflictError)):
+        shown(snapshot)
+    assert shown(table.snapshot()) == [2] * len(PARTITIONS)
+
+
+def shown(snapshot):
+    return snapshot.rows().to_arrow().column("ts").to_pylist()
+
+
+class Busy(MemoryStorage):
+    """Something happens as soon as a folder was listed."""
+
+    def __init__(self):
+        super().__init__()
+        self.then = {}
+
+    def list(self, folder, *, details=False):
+        found = super().list(folder, details=details)
+        self.then.pop(folder, lambda: None)()
+        return found
+
+
+@VERSIONS
+def test_file_slices_are_of_one_moment_while_another_thread_uses_the_table(version):
+    """Files of before beside a timeline of after: the old groups are replaced there, and the new ones not listed."""
+    storage = Busy()
+    create_table(version, storage)
+    upsert(storage, rows(1))
+    table = open_table(storage)
+    before = table.file_slices("eu")
+    assert len(before) == 1
+
+    def other():
+        upsert(storage, rows(2), operation="INSERT_OVERWRITE")
+        table.refresh()
+        assert table.file_slices("eu") != before
+
+    thread = threading.Thread(target=other)
+    storage.then["eu"] = lambda: (thread.start(), thread.join())
+    assert table.file_slices("eu") == before
+    assert not storage.then
