@@ -249,14 +249,14 @@ def _slices(context: ViewContext, key: GroupKey, group: _Group) -> list[FileSlic
     if compaction is not None:
         times.add(compaction)
     logs_by_time: dict[str, list[LogFile]] = {}
-    opened = _Opened(context, times, compaction)
+    opened = None if context.log_naming.tells_slice else _Opened(context, times, compaction)
     for log in sorted(group.logs, key=lambda each: each.order):
         # Which slice a log file is on decides whether a clean deletes it with that slice, hence rule Z-4 to the letter.
-        time = log.instant_time if context.log_naming.tells_slice else opened.slice_time(log)
+        time = log.instant_time if opened is None else opened.slice_time(log)
         # A slice of log files alone: its base file was never written, or rows of a new group came as logs.
         if time not in times:
             times.add(time)
-            opened = _Opened(context, times, compaction)
+            opened = None if opened is None else _Opened(context, times, compaction)
         logs_by_time.setdefault(time, []).append(log)
     return [
         FileSlice(key[0], key[1], time, group.bases.get(time), tuple(logs_by_time.get(time, ())))

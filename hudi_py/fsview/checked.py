@@ -24,8 +24,9 @@ from hudi_py.fsview.expected import (
     mismatches,
     removals,
 )
+from hudi_py.fsview.group_files import archived_replacements
 from hudi_py.fsview.listing import FolderListing
-from hudi_py.fsview.needed import NeededFiles, archived_replacements
+from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.files import PARTITION_METAFILE, is_data_file, join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.storage.base import Entry
@@ -49,6 +50,7 @@ class CheckedListing:
             files that cleans deleted since.
         only: Partition paths that the table still has; None for all. The commits of a metadata table name partitions
             that were dropped since, which only the data table knows.
+        counted: As for `NeededFiles`.
     """
 
     is_fresh = True
@@ -59,21 +61,23 @@ class CheckedListing:
         timeline: Timeline,
         until: str | None = None,
         only: Collection[str] | None = None,
+        counted: frozenset[str] | None = None,
     ) -> None:
         self._contents = contents
         self._timeline = timeline
         self._until = until
         self._only = only
+        self._counted = counted
         self.folders = FolderListing(contents.store.storage)
-        self.needs = NeededFiles(contents, timeline, until)
+        self.needs = NeededFiles(contents, timeline, until, counted)
         self.compared: set[str] = set()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._contents, self._timeline, self._until, self._only)
+        return type(self), (self._contents, self._timeline, self._until, self._only, self._counted)
 
-    def until(self, time: str) -> CheckedListing:
-        """The same for a snapshot of that time."""
-        return CheckedListing(self._contents, self._timeline, time, self._only)
+    def until(self, time: str, counted: frozenset[str] | None = None) -> CheckedListing:
+        """The same for a snapshot of that time, or of the *counted* commits, as for `NeededFiles`."""
+        return CheckedListing(self._contents, self._timeline, time, self._only, counted)
 
     def walk(self, *, details: bool = False) -> Iterator[tuple[str, list[Entry]]]:
         """
@@ -129,7 +133,7 @@ class CheckedListing:
 
     def by_engine(self, engine: Engine) -> CheckedListing:
         """The same, whose folders an engine may list; it needs executors that reach the table."""
-        found = CheckedListing(self._contents, self._timeline, self._until, self._only)
+        found = CheckedListing(self._contents, self._timeline, self._until, self._only, self._counted)
         found.folders = FolderListing(self._contents.store.storage, engine)
         return found
 

@@ -1,8 +1,10 @@
 """
 Decides who needs a file of a table, and if nobody does, by which rule it can be deleted. Pure.
 
-Every service that deletes, keeps or checks data files asks here, so that they all agree. The judgement uses the current
-table, never a plan: what was right when it was planned may have been undone since.
+The planner and the executor of cleans, leases, undo, orphans, explain, simulation and recovery ask here, so that they
+all agree. The judgement uses the current table, never a plan: what was right when it was planned may have been undone
+since. Rollbacks, restores, savepoints and the check ask the other way round, what has to exist: that follows from the
+commits (`hudi_py.fsview.expected`), and what is pending beside them is decided in `hudi_py.txn.pairs`.
 
 =============  ====================================================================================================
 needed by      rule

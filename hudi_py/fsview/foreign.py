@@ -2,9 +2,9 @@
 Base files in a format that the table does not have. Pure.
 
 ``hoodie.table.base.file.format=PARQUET`` does not keep files in ORC, HFile or Lance out of a partition: the table may
-have been configured differently for a while, or somebody may have copied files. They have names of base files, so views
-show them, and reading their rows is refused. But listings of some releases of Apache Hudi leave them out, so it is
-unknown whether they supersede other files. In doubt nothing next to them is written, savepointed or deleted.
+have been configured differently for a while, or files may have been copied there. They have names of base files, so
+views show them, and reading their rows is refused. But listings of some releases of Apache Hudi leave them out, so it
+is unknown whether they supersede other files. In doubt nothing next to them is written, savepointed or deleted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def foreign_base_files(names: Iterable[str], extensions: Collection[str]) -> lis
         names: Names of files.
         extensions: Extensions of the table's base files, without the dot; empty if any is allowed.
     """
-    # Only endings that Hudi writes: any other name is no base file to it either.
+    # Only endings that Hudi writes: any other name is not a base file to it either.
     others = tuple(each for each in _ENDINGS if each[1:] not in extensions)
     if not extensions:
         return []

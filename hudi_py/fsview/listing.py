@@ -12,8 +12,16 @@ from operator import itemgetter
 from typing import Final, Protocol
 
 from hudi_py.engine.base import Engine
+from hudi_py.errors import CorruptMetadata
 from hudi_py.fsview.lister import FolderLister
-from hudi_py.model.files import METADATA_FOLDER, NOT_REGULAR, PARTITION_METAFILE, PARTITION_METAFILES, join_path
+from hudi_py.model.files import (
+    METADATA_FOLDER,
+    NOT_REGULAR,
+    PARTITION_METAFILE,
+    PARTITION_METAFILES,
+    is_text,
+    join_path,
+)
 from hudi_py.storage.base import Entry, Storage
 
 _name, _is_folder = itemgetter(Entry._fields.index("name")), itemgetter(Entry._fields.index("is_folder"))
@@ -176,6 +184,11 @@ def _walk_folders(
         # Level by level, so that on object stores all folders of a level are listed at the same time.
         for folder, entries in zip(level, lister.each(level, details=details), strict=True):
             found = is_partition(entries)
+            if found and not is_text(folder):
+                raise CorruptMetadata(
+                    f"{lister.storage.root}/{folder}: the name of this partition is not UTF-8, so no commit can hold "
+                    "it, or tell about its rows; rename the folder as commits call it, or move it out of the table"
+                )
             yield folder, _files(entries), found
             # As Hudi: what lies below a partition belongs to it.
             if found and not to_the_bottom:

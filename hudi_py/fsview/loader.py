@@ -36,9 +36,16 @@ class WrittenBy:
 
     timeline: Timeline
     contents: Contents
+    _known: dict[str, frozenset[str]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
     def __call__(self, requested_time: str) -> frozenset[str]:
         """Empty if there is no such write, or it does not decode."""
+        # A commit with one retried task mostly has many, and each asks again: its names are collected once.
+        if requested_time not in self._known:
+            self._known[requested_time] = self._read(requested_time)
+        return self._known[requested_time]
+
+    def _read(self, requested_time: str) -> frozenset[str]:
         for instant in self.timeline.writes.completed():
             if instant.requested_time == requested_time:
                 try:

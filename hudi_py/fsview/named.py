@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 import re
+from collections.abc import Iterable
 from typing import Final
 
 _AVRO: Final = b"Obj\x01"
@@ -79,12 +80,25 @@ def base_paths_beside_logs(data: bytes, requested_time: str) -> list[bytes] | No
         if not all(piece.startswith((b"parquet", b"log.")) for piece in behind):
             return None
         before = [piece for piece, after in zip(before, behind, strict=True) if _is_of_parquet(after)]
-    return _avro_paths(before, len(requested_time) + _END_LENGTH) if is_avro(data) else _json_paths(before)
+    paths = _avro_paths(before, len(requested_time) + _END_LENGTH) if is_avro(data) else _json_paths(before)
+    return paths if paths is None or are_texts(paths) else None
 
 
 def group_of(path: bytes) -> bytes:
     """The part of a path from `base_paths` that all files of its group share."""
     return path[: path.find(b"_", path.rfind(b"/") + 1)]
+
+
+def are_texts(paths: Iterable[bytes]) -> bool:
+    """Whether all are UTF-8; a commit where they are not is damaged, which only decoding it tells."""
+    joined = b"\0".join(paths)
+    if joined.isascii():
+        return True
+    try:
+        joined.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def json_size(path: bytes, piece: bytes) -> int | None:  # noqa: ARG001

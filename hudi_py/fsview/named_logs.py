@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from hudi_py.fsview.named import (
+    are_texts,
     avro_head,
     avro_size,
     base_paths_beside_logs,
@@ -55,9 +56,13 @@ def named_files(data: bytes, requested_time: str, *, may_name_logs: bool = True)
         return None if bases is None else NamedFiles(bases, [])
     if is_avro(data):
         bases, logs = base_paths_beside_logs(data, requested_time), _avro_logs(data)
-        return None if bases is None or logs is None else NamedFiles(bases, [path for path, _ in logs])
+        if bases is None or logs is None or not are_texts(path for path, _ in logs):
+            return None
+        return NamedFiles(bases, [path for path, _ in logs])
     stats = _json_stats(data)
-    return None if stats is None else _sorted_out([path for path, _ in stats], requested_time)
+    if stats is None or not are_texts(path for path, _ in stats):
+        return None
+    return _sorted_out([path for path, _ in stats], requested_time)
 
 
 def sizes_of_groups(data: bytes, requested_time: str, groups: Collection[bytes]) -> dict[bytes, int] | None:
@@ -72,7 +77,7 @@ def sizes_of_groups(data: bytes, requested_time: str, groups: Collection[bytes])
         None if the commit has to be decoded.
     """
     stats = _avro_stats(data, requested_time) if is_avro(data) else _json_stats(data)
-    if stats is None:
+    if stats is None or not are_texts(path for path, _ in stats):
         return None
     size_of = avro_size if is_avro(data) else json_size
     sizes: dict[bytes, int] = {}

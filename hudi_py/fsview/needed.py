@@ -1,8 +1,9 @@
 """
 Finds names and sizes of the files that the latest slices of a table must have, without decoding commits.
 
-`hudi_py.fsview.expected` says why they must exist; this finds the same files fast, in the undecoded bytes of commits.
-Files of archived commits are not covered, because nothing on the active timeline names them.
+`hudi_py.fsview.expected` says why they must exist; this finds the same files fast, in the undecoded bytes of commits;
+`hudi_py.fsview.group_files` does so for single groups. Files of archived commits are not covered, because nothing on
+the active timeline names them.
 """
 
 from __future__ import annotations
@@ -18,26 +19,17 @@ from threading import RLock
 from typing import Final, NamedTuple
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
-from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.covered import CoveredGroups, oldest_beside
-from hudi_py.fsview.expected import (
-    ExpectedSlice,
-    Written,
-    expected_slices,
-    latest_slices,
-    replaced_groups,
-    written_files,
-)
+from hudi_py.fsview.expected import expected_slices
+from hudi_py.fsview.group_files import replaced_in
 from hudi_py.fsview.listing import listing_threads
-from hudi_py.fsview.named import count_files, count_replaced, group_of
-from hudi_py.fsview.named_logs import group_of_file, is_log, named_files, sizes_of_groups
+from hudi_py.fsview.named import count_files, count_replaced
+from hudi_py.fsview.named_logs import named_files
 from hudi_py.fsview.recorded import recorded_sizes
-from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Entry
-from hudi_py.timeline.archive import load_archived_replaced
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -74,12 +66,21 @@ class NeededFiles:
         contents: Reads the instants of the table's timeline.
         timeline: The timeline as loaded before the folders are listed.
         until: Only commits up to this time count, for a snapshot of that time.
+        counted: Only commits with these requested times count, whatever *until* is: a range of completion times ends
+            between them. None for no such limit.
     """
 
-    def __init__(self, contents: Contents, timeline: Timeline, until: str | None = None) -> None:
+    def __init__(
+        self,
+        contents: Contents,
+        timeline: Timeline,
+        until: str | None = None,
+        counted: frozenset[str] | None = None,
+    ) -> None:
         self._contents = contents
         self._timeline = timeline
         self._until = until
+        self._counted = counted
         self._bases: _Names = {}
         self._logs: _Names = {}
         self._layers = self._newest_first()
@@ -93,6 +94,8 @@ class NeededFiles:
     def commits(self) -> tuple[Instant, ...]:
         """Completed writes, by requested time."""
         completed = self._timeline.writes.completed()
+        if self._counted is not None:
+            return tuple(i for i in completed if i.requested_time in self._counted)
         return tuple(i for i in completed if self._until is None or i.requested_time <= self._until)
 
     @cached_property
@@ -161,81 +164,6 @@ class NeededFiles:
         """
         return recorded_sizes(self._contents, self.commits, files)
 
-    def sizes_of(self, groups: Mapping[str, Collection[str]]) -> dict[str, dict[str, int]]:
-        """
-        As `sizes`, for some groups; commits are read newest first, until all groups are found.
-
-        Args:
-            groups: Partition path to file ids.
-
-        Raises:
-            CorruptMetadata: A replacecommit does not decode.
-        """
-        files = self._quick_sizes_of(groups)
-        if files is None:
-            files = [(file.path, file.size_bytes) for each in self.newest_of(groups).values() for file in each.files]
-        sizes: dict[str, dict[str, int]] = {}
-        for path, size in files:
-            partition, _, name = path.rpartition("/")
-            sizes.setdefault(partition, {})[name] = size
-        return sizes
-
-    def newest_of(self, groups: Mapping[str, Collection[str]]) -> dict[GroupKey, ExpectedSlice]:
-        """
-        The files that decoded commits name for the latest slices of some groups.
-
-        Some log files may be left out, and all files written before a commit that does not decode.
-
-        Args:
-            groups: Partition path to file ids.
-
-        Returns:
-            The groups that a commit names, without replaced ones.
-
-        Raises:
-            CorruptMetadata: A replacecommit does not decode.
-        """
-        left = {(path, file_id) for path, file_ids in groups.items() for file_id in file_ids}
-        wanted, layers = frozenset(left), list[list[Written]]()
-        for instant in reversed(self.commits):
-            if not left:
-                break
-            try:
-                written = written_files(
-                    instant, self._contents.commit(instant), self._contents.store.config.format.log_naming
-                )
-                layers.append([each for each in written if (each.partition_path, each.file_id) in wanted])
-            except NotFound:
-                break
-            except CorruptMetadata as error:
-                log.warning("view.commit.unreadable", instant=instant.requested_time, reason=str(error))
-                break
-            # A base file ends the search for its group: older commits name only files below it. Log files do not.
-            left.difference_update((each.partition_path, each.file_id) for each in layers[-1] if not each.is_log)
-        found = latest_slices(file for layer in reversed(layers) for file in layer)
-        replaced = self._replaced_groups() if found else ()
-        return {key: each for key, each in found.items() if join_path(*key).encode() not in replaced}
-
-    def _quick_sizes_of(self, groups: Mapping[str, Collection[str]]) -> list[tuple[str, int]] | None:
-        """The same from undecoded commits; None if a commit has to be decoded."""
-        left = {join_path(path, file_id).encode() for path, file_ids in groups.items() for file_id in file_ids}
-        found: dict[bytes, int] = {}
-        for instant in reversed(self.commits):
-            if not left:
-                break
-            try:
-                sizes = sizes_of_groups(self._contents.store.read(instant), instant.requested_time, left)
-            except NotFound:
-                break
-            if sizes is None:
-                return None
-            for path, size in sizes.items():
-                found[path] = max(size, found.get(path, 0))
-            # A base file ends the search for its group. Log files do not.
-            left.difference_update(group_of(path) for path in sizes if not is_log(path))
-        gone = self._replaced_groups() if found else ()
-        return [(path.decode(), size) for path, size in found.items() if not gone or group_of_file(path) not in gone]
-
     def _named(self) -> Mapping[str, AbstractSet[str]]:
         with self._lock:
             while self._look_further():
@@ -287,7 +215,7 @@ class NeededFiles:
             NotFound: A commit was archived or rolled back since.
         """
         naming = self._contents.store.config.format.log_naming
-        covered = CoveredGroups(self._replaced_groups(), tells_slice=naming.tells_slice)
+        covered = CoveredGroups(replaced_in(self._contents, self.commits), tells_slice=naming.tells_slice)
         replaced: Counter[str] = Counter()
         newest_first = self.commits[::-1]
         for position, (instant, data) in enumerate(self._read(newest_first)):
@@ -312,11 +240,6 @@ class NeededFiles:
                     count -= there
                     if count <= 0:
                         break
-
-    def _replaced_groups(self) -> set[bytes]:
-        """Replaced groups: partition path and file id, as `group_of` returns them."""
-        replacing = (self._contents.commit(i) for i in self.commits if i.action is Action.REPLACE_COMMIT)
-        return {join_path(*key).encode() for metadata in replacing for key in replaced_groups(metadata)}
 
     def _read(self, instants: Sequence[Instant]) -> Iterator[tuple[Instant, bytes]]:
         """
@@ -385,19 +308,3 @@ def _add(names: _Names, paths: Iterable[str]) -> None:
         if partition != last:
             last, here = partition, names.setdefault(partition, set())
         here.add(name)
-
-
-def archived_replacements(contents: Contents, since: Mapping[GroupKey, str]) -> set[GroupKey]:
-    """
-    The groups that an archived replacecommit replaced: archival went beyond a savepoint (rule D-7).
-
-    Args:
-        since: Groups to look up, each with the time of the commit that wrote its newest file.
-    """
-    store = contents.store
-    try:
-        replaced = load_archived_replaced(store.storage, store.config)
-    except (CorruptMetadata, NotFound) as error:
-        log.warning("view.archive.unreadable", error=str(error))
-        return set()
-    return {key for key, written in since.items() if replaced.get(key, "") > written}

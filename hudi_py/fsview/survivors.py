@@ -16,8 +16,8 @@ from typing import TypeAlias, TypeVar
 from hudi_py.errors import ConflictError
 from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.expected import Mismatch, damaged_file, is_size_right, mismatch_message
+from hudi_py.fsview.group_files import GroupFiles, archived_replacements
 from hudi_py.fsview.listing import listing_threads
-from hudi_py.fsview.needed import NeededFiles, archived_replacements
 from hudi_py.model.files import NOT_REGULAR, BaseFile, join_path, parse_base_file, parse_log_file
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
@@ -53,11 +53,11 @@ def lost_survivors(
     """
     storage = contents.store.storage
     groups = {path: _groups_of(names) for path, names in losing.items() if only is None or path in only}
-    needed = NeededFiles(contents, timeline)
-    sizes = needed.sizes_of(groups)
+    recorded = GroupFiles(contents, timeline)
+    sizes = recorded.sizes_of(groups)
     asked = [path for path in sizes if path not in compared]
     wrong = _in_each(storage, asked, lambda path: _wrong(storage, path, sizes[path]))
-    lost = _messages(contents, needed, wrong) if wrong else {}
+    lost = _messages(contents, recorded, wrong) if wrong else {}
     start = timeline.writes.start
     archived = {
         path: left for path, ids in groups.items() if (left := ids.difference(map(group_of, sizes.get(path, ()))))
@@ -112,7 +112,7 @@ def _wrong(storage: Storage, path: str, recorded: Mapping[str, int]) -> list[tup
     ]
 
 
-def _messages(contents: Contents, needed: NeededFiles, wrong: Iterable[tuple[str, str, int | None]]) -> Lost:
+def _messages(contents: Contents, recorded: GroupFiles, wrong: Iterable[tuple[str, str, int | None]]) -> Lost:
     """The messages about wrong files; groups that an archived replacecommit replaced are left out."""
     sizes = {(path, name): size for path, name, size in wrong}
     groups: dict[str, set[str]] = {}
@@ -120,7 +120,7 @@ def _messages(contents: Contents, needed: NeededFiles, wrong: Iterable[tuple[str
         groups.setdefault(path, set()).add(group_of(name))
     files = [
         Mismatch(file, sizes[file.partition_path, file.name])
-        for each in needed.newest_of(groups).values()
+        for each in recorded.newest_of(groups).values()
         for file in each.files
         if (file.partition_path, file.name) in sizes
     ]
@@ -138,7 +138,7 @@ def _damaged_of_archived(
     newest: dict[str, BaseFile] = {}
     for entry in storage.list(path):  # folders too: one may be where a file should be
         base = parse_base_file(entry.name)
-        # Files that the plan deletes are no survivors, and those from the active timeline on were compared above.
+        # Files that the plan deletes do not survive, and those from the active timeline on were compared above.
         if base is None or base.file_id not in file_ids or base.name in planned or base.instant_time >= start:
             continue
         if base.file_id not in newest or newest[base.file_id].instant_time < base.instant_time:

@@ -44,6 +44,7 @@ from hudi_py.mdt.blocks import Validity, visible_blocks
 from hudi_py.mdt.keyed_merge import has_records
 from hudi_py.mdt.lookup import KEYED
 from hudi_py.mdt.read_statistics import open_part
+from hudi_py.mdt.recorded import WAY_OUT
 from hudi_py.mdt.records import payload_schema
 from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS
 from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, INIT_TIME, MetadataTable, Slice
@@ -247,7 +248,8 @@ def _execute(
     begun = requested.begin()
     validity = Validity(timeline, data_timeline)
     stats: dict[str, tuple[WriteStat, ...]] = {}
-    for each in _as_recorded(table, timeline, [each for each in slices if each.partition in partitions]):
+    kept = [each for each in slices if each.partition in partitions]
+    for each in _as_they_are(table, timeline, kept, instant):
         blocks = visible_blocks(table, each, timeline, validity)
         written = write_merged(table, each, blocks, instant.requested_time)
         stat = _stat(each, written, len(blocks))
@@ -261,16 +263,39 @@ def _execute(
     return begun.in_step(data_timeline).publish(metadata)
 
 
-def _as_recorded(table: MetadataTable, timeline: Timeline, planned: list[Slice]) -> Iterator[Slice]:
-    """The planned slices with the recorded sizes of their log files, so that files that are cut off are noticed."""
-    known = {
-        log.name: log
-        for partition in {each.partition for each in planned}
+def _as_they_are(table: MetadataTable, timeline: Timeline, planned: list[Slice], instant: Instant) -> Iterator[Slice]:
+    """
+    The planned slices with the recorded sizes of their log files, so that files that are cut off are noticed.
+
+    Of a partition that was dropped since and created again, what its groups hold below the planned base file.
+
+    Raises:
+        CorruptMetadata: A part of the files of a planned slice is missing.
+    """
+    current = {
+        (each.partition, each.file_id): each
+        for partition in sorted({each.partition for each in planned})
         for each in table.slices(timeline, partition)
-        for log in each.logs
     }
     for each in planned:
-        yield attrs.evolve(each, logs=tuple(known.get(log.name, log) for log in each.logs))
+        now = current.get((each.partition, each.file_id))
+        there = set() if now is None else _names(now)
+        missing = sorted(_names(each) - there)
+        if not missing and now is not None:
+            known = {log.name: log for log in now.logs}
+            yield attrs.evolve(each, logs=tuple(known[log.name] for log in each.logs))
+        elif len(missing) < len(_names(each)):
+            raise CorruptMetadata(
+                f"{table.source(each.path(missing[0]))} is missing, and {instant} needs it; {WAY_OUT}"
+            )
+        elif now is not None:
+            # Without a base file of this time, log files of layout 1 that are named after it would lack their slice.
+            below = tuple(log for log in now.logs if table.slice_time(timeline, log) < instant.requested_time)
+            yield attrs.evolve(now, logs=below)
+
+
+def _names(found: Slice) -> set[str]:
+    return {log.name for log in found.logs} | (set() if found.base is None else {found.base.name})
 
 
 def _planned_slice(operation: CompactionOperation, source: str) -> Slice | None:

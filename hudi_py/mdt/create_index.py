@@ -156,9 +156,9 @@ def _epoch_ms(storage: Storage, contents: Contents, base: BaseFile) -> int:
         return instant_epoch_ms(base.instant_time, contents.store.zone)
     except (ValueError, OverflowError) as error:
         raise RefusedError(
-            f"{storage.root}: {base.name} was written at {base.instant_time}, which is no date, and the record index "
-            "that hoodie.metadata.record.index.enable asks for has the date of each row's file; leave the setting out; "
-            "nothing was written"
+            f"{storage.root}: {base.name} was written at {base.instant_time}, which is not a date, and the record "
+            "index that hoodie.metadata.record.index.enable asks for has the date of each row's file; leave the "
+            "setting out; nothing was written"
         ) from error
 
 

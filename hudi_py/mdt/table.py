@@ -115,6 +115,7 @@ class MetadataTable:
         logs: dict[str, list[LogFile]] = {}
         for entry in self.storage.list(partition):
             base = parse_base_file(entry.name)
+            # Everything else in the folder (metafiles, markers, temporary files) is ignored, as Hudi does.
             if base is not None and base.extension == "hfile":
                 bases.setdefault(base.file_id, []).append(base)
                 continue
@@ -157,19 +158,21 @@ class MetadataTable:
         pending: dict[str, str],
         recorded: ExpectedSlice,
     ) -> Slice:
+        # A base file of a compaction that failed has no effect until it completes, if it ever does.
         visible = [base for base in bases if is_committed(timeline, base.instant_time)]
         base = max(visible, key=lambda each: (each.instant_time, each.name), default=None)
         base_time = base.instant_time if base is not None else ""
-        current = [log for log in logs if self._slice_time(timeline, log) >= base_time]
+        current = [log for log in logs if self.slice_time(timeline, log) >= base_time]
         check_recorded(recorded, base, {log.name for log in current}, self.source(partition))
         sizes = {file.name: file.size_bytes for file in recorded.logs}
+        # Of the recorded size, so that a log file that was cut off is noticed when it is read.
         current = [attrs.evolve(log, size_bytes=sizes.get(log.name)) for log in current]
         times = [base_time, pending.get(file_id, "")]
         if self.format.log_naming.tells_slice:
             times += [log.instant_time for log in current]
         return Slice(partition, file_id, base, tuple(sorted(current, key=lambda log: log.order)), max(times))
 
-    def _slice_time(self, timeline: Timeline, log: LogFile) -> str:
+    def slice_time(self, timeline: Timeline, log: LogFile) -> str:
         """
         A log file belongs to the newest slice that is not newer than this time.
 
@@ -189,6 +192,7 @@ def is_committed(timeline: Timeline, requested_time: str) -> bool:
     """Whether a write of the metadata table is completed, or so old that its instant is archived."""
     instants = (timeline.find(requested_time, action) for action in _COMPLETING)
     known = [instant for instant in instants if instant is not None]
+    # A pending instant of that time is proof that the write is not completed, however old it is.
     if known:
         return any(instant.is_completed for instant in known)
     return timeline.is_before_start(requested_time)

@@ -6,7 +6,7 @@ Source: rules/timeline 5.2 and 5.3; Hudi ``ArchivedTimelineV1``, ``ArchivedTimel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +14,7 @@ import attrs
 
 from hudi_py.config.table import TableConfig
 from hudi_py.formats.archive_log import archive_file_number
+from hudi_py.formats.commit_codec import commit_of
 from hudi_py.formats.lsm_history import (
     VERSION_FILE,
     manifest_number,
@@ -21,6 +22,7 @@ from hudi_py.formats.lsm_history import (
 )
 from hudi_py.model.files import parse_base_file
 from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant
+from hudi_py.model.records import CommitMetadata
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive_entries import (
     Fields,
@@ -201,6 +203,29 @@ def archived_commits(storage: Storage, config: TableConfig) -> Iterator[Archived
             data = instant.content if isinstance(instant.content, bytes) else b""
             is_replacing = instant.instant.action is Action.REPLACE_COMMIT
             yield ArchivedCommit(instant.instant.requested_time, data, is_replacing, partial(_fields, instant))
+
+
+def load_archived_metadata(
+    storage: Storage, config: TableConfig, times: Collection[str]
+) -> dict[Instant, CommitMetadata | None]:
+    """
+    What archived completed commits with these requested times wrote; None for one that was archived without content.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    if not times:
+        return {}
+    wanted = frozenset(times)
+    found: dict[Instant, CommitMetadata | None] = {}
+    for entry in stored_instants(
+        storage, config, with_contents=True, since=min(wanted), until=max(wanted), actions=_COMMITS
+    ):
+        if entry.instant.is_completed and entry.instant.requested_time in wanted:
+            fields = entry.value()
+            where = f"{entry.source}: {entry.instant}"
+            found[entry.instant] = None if fields is None else commit_of(fields, where)
+    return found
 
 
 def _fields(entry: StoredInstant) -> Fields:

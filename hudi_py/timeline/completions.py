@@ -15,7 +15,7 @@ Source: rules/table-services A-25, G-3.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.formats.records_codec import decode_restore_metadata
@@ -36,6 +36,19 @@ WAY_OUT: Final = (
     "put the file back from a copy of the table, or, to give up its rows, roll the write back: hudi-py rollback"
 )
 _UNDOES: Final = (Action.ROLLBACK, Action.RESTORE)
+
+
+class Undone(NamedTuple):
+    """
+    What undid a write.
+
+    Args:
+        by: The rollback or restore, for people.
+        may_run_again: Whether a run under the same time may have completed since; see `may_run_again`.
+    """
+
+    by: str
+    may_run_again: bool = False
 
 
 def lost_completions(
@@ -98,18 +111,32 @@ def undone_by(content: object) -> set[str] | None:
     return None
 
 
-def undone_writes(contents: Contents, timeline: Timeline, *, after: str = "") -> frozenset[str]:
+def undone_writes(contents: Contents, timeline: Timeline, *, after: str = "") -> dict[str, Undone]:
     """
-    Requested times of the writes that completed rollbacks and restores undid; a damaged one says none.
+    The writes that completed rollbacks and restores undid, by requested time; a damaged rollback or restore names none.
 
     Args:
         contents: Reads the instants.
         timeline: The active timeline.
         after: Only those that were requested after this time.
     """
-    undoing = timeline.of((Action.ROLLBACK, Action.RESTORE))
-    later = (each for each in undoing if each.is_completed and each.requested_time > after)
-    return frozenset(time for _, content in contents_of(contents, later) for time in undone_by(content) or ())
+    later = (each for each in timeline.of(_UNDOES) if each.is_completed and each.requested_time > after)
+    found: dict[str, Undone] = {}
+    for instant, content in contents_of(contents, later):
+        reruns = _reruns(content)
+        for time in undone_by(content) or ():
+            known = found.get(time)
+            # Once is enough: which of its attempts wrote a file stays unknown after a later rollback or restore, too.
+            found[time] = Undone(str(instant), time in reruns or (known is not None and known.may_run_again))
+    return found
+
+
+def _reruns(content: object) -> set[str]:
+    """What a rollback undid and may have run again since. Restores go back to before a plan, which then is deleted."""
+    if not isinstance(content, RollbackMetadata):
+        return set()
+    actions = {each.requested_time: each.action for each in content.instants_rollback}
+    return {time for time in content.commits_rollback if may_run_again(actions.get(time, ""))}
 
 
 def pending_targets(timeline: Timeline, contents: Contents) -> tuple[str, ...]:

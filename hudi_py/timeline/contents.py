@@ -62,7 +62,26 @@ class Contents:
             # Hudi 1.1.1 leaves the inflight file of a clean empty, also on version 6 (rules/timeline 3.3).
             if data:
                 return self._decoded_clean_plan(instant, data, state)
-        raise CorruptMetadata(f"{self._plan_source(instant)} is empty or missing: there is no plan to carry out")
+        raise CorruptMetadata(
+            f"{self._plan_source(instant)} is empty or missing: there is no plan to carry out. hudi-py clean "
+            "withdraws it and makes a new plan"
+        )
+
+    def plan_of_pending_clean(self, instant: Instant) -> CleanerPlan | None:
+        """
+        As `clean_plan`; None if the plan does not decode and no process has begun it, as after a torn write.
+
+        Nobody can carry out such a plan, so it has deleted nothing and never will.
+
+        Raises:
+            CorruptMetadata: It does not decode and has begun: some of its files may be deleted.
+        """
+        try:
+            return self.clean_plan(instant)
+        except CorruptMetadata:
+            if instant.state is State.REQUESTED:
+                return None
+            raise
 
     def _decoded_clean_plan(self, instant: Instant, data: bytes, state: State) -> CleanerPlan:
         source = self._source(Instant(instant.requested_time, instant.action, state))
@@ -105,6 +124,7 @@ class Contents:
 
     def plain(self, instant: Instant) -> Any:
         """Content of any instant, as plain data; None for an empty file."""
+        # Of any action, also one whose record is not known here: for showing, not for deciding.
         return decode_content(self.store.read(instant), self._source(instant)).value
 
     def is_clustering(self, instant: Instant) -> bool:

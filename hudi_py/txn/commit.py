@@ -99,12 +99,15 @@ class _OnTimeline:
     instant: Instant
 
     @contextmanager
-    def withdrawn_if_refused(self) -> Iterator[Timeline]:
+    def withdrawn_if_refused(self, check: Callable[[Timeline], None] | None = None) -> Iterator[Timeline]:
         """
         Check again with a fresh timeline; if the body raises, the instant is removed.
 
         Without a lock, another process may have begun something between our first check and our first file. Actions
         that exclude each other all check again after their own first file, so at least one notices the other.
+
+        Args:
+            check: Of a requested instant: raises if others rely on the plan by now, so that it has to stay.
 
         Raises:
             ConflictError: For any error in the body.
@@ -113,7 +116,10 @@ class _OnTimeline:
             yield self.store.load()
         except HudiError as error:
             # Without this, a plan that must not be carried out would stay, and the next run would carry it out.
-            self.store.remove(self.instant)
+            if check is None:
+                self.store.remove(self.instant)
+            else:
+                withdraw(self.store, [self.instant], str(error), check)
             raise ConflictError(f"another process was faster, nothing was changed: {error}") from error
 
     def remove(self) -> None:

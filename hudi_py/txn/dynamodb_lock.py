@@ -78,6 +78,7 @@ class DynamoDBLock:
             is_ours = self._put(item, _IS_FREE, {})
         else:
             version, lease_ms = _text(found, _VERSION), int(_text(found, _LEASE) or self._config.lease_ms)
+            # A new version shows that its holder lives, so the lease is counted from now.
             if self._seen is None or self._seen.version != version:
                 self._seen = _Seen(version, now)
             is_released = _text(found, _RELEASED) == "1"
@@ -160,6 +161,7 @@ class DynamoDBLock:
         try:
             return self._conditional("put_item", condition, values, Item=item)
         except StorageError:
+            # Only the answer was lost: the item is ours, and waiting for it would take a whole lease.
             if self._has_version(item[_VERSION]["S"]):
                 return True
             raise
@@ -192,7 +194,10 @@ class DynamoDBLock:
     def _read(self) -> Mapping[str, Any] | None:
         with _storage_errors(self._where):
             answer = self._client.get_item(
-                TableName=self._config.table, Key={_KEY: {"S": self._config.key}}, ConsistentRead=True
+                # Another replica might still have the version of before.
+                TableName=self._config.table,
+                Key={_KEY: {"S": self._config.key}},
+                ConsistentRead=True,
             )
         found: Mapping[str, Any] | None = answer.get("Item")
         return found

@@ -84,6 +84,7 @@ class Hooks:
     def _later(self, store: TimelineStore, make: Callable[[], Completed]) -> None:
         if self.config.is_empty and not _functions:
             return
+        # After the lock: a hook may take long, or open the table itself.
         store.lock.afterwards(lambda: self._call(make()))
 
     def _call(self, completed: Completed) -> None:
@@ -91,7 +92,9 @@ class Hooks:
 
         config, document = self.config, completed.document
         calls: list[tuple[str, Callable[[], object]]] = [
-            (getattr(entry, "__name__", "function"), _bound(entry, completed)) for entry in tuple(_functions)
+            # A copy, because a hook may add or remove hooks.
+            (getattr(entry, "__name__", "function"), _bound(entry, completed))
+            for entry in tuple(_functions)
         ]
         if document["kind"] in config.after:
             if config.function:
@@ -101,13 +104,16 @@ class Hooks:
             if config.address is not None:
                 address = config.address
                 calls.append(("hoodie_py.hook.url", lambda: send(address, document)))
+        # Apache Hudi calls it after commits only.
         if config.hudi is not None and completed.is_commit:
             hudi = config.hudi
             calls.append(("hoodie.write.commit.callback", lambda: send(hudi, completed.hudi_message)))
         for name, call in calls:
             try:
                 call()
-            except Exception as error:  # noqa: BLE001 - whatever a hook raises, the action is completed
+            # Whatever a hook raises, the action is completed; one that wants to end the process does not end the write
+            # between its commit point and the removal of its markers.
+            except (Exception, SystemExit) as error:  # noqa: BLE001
                 why = str(error) or type(error).__name__
                 log.warning(
                     "hook.failed", hook=name, action=completed.action, instant=completed.requested_time, why=why
@@ -120,6 +126,7 @@ def _bound(entry: Hook, completed: Completed) -> Callable[[], object]:
 
 def _find(name: str) -> Hook:
     module, _, function = name.partition(":")
+    # At each call, so that a wrong name is a warning and not the end of a commit.
     found: Any = importlib.import_module(module)
     for part in function.split("."):
         found = getattr(found, part)

@@ -10,8 +10,8 @@ import hudi_py.write_service as service
 from hudi_py.errors import ConflictError
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
-from hudi_py.testing import Faulty
 from support import writes
+from support.meanwhile import Meanwhile, ending
 
 KEYS = {
     "hoodie.table.name": "t",
@@ -21,18 +21,6 @@ KEYS = {
 }
 INDEXED = {**KEYS, "hoodie.metadata.enable": "true", "hoodie.metadata.record.index.enable": "true"}
 INDEXED["hoodie.index.type"] = "RECORD_INDEX"
-
-
-class Rival(Faulty):
-    """Before the first base file is opened, another process compacts the table."""
-
-    has_run = False
-
-    def open_write(self, path):
-        if not self.has_run and path.endswith("parquet"):
-            self.has_run = True
-            compacting(self.inner).compact()
-        return self.inner.open_write(path)
 
 
 def compacting(storage):
@@ -46,7 +34,7 @@ def test_a_compaction_that_was_taken_for_dead_leaves_no_file(version):
     for number in (1, 2):
         writes.upsert(storage, [{"id": "a", "region": "eu", "ts": number}])
     with pytest.raises(ConflictError):
-        compacting(Rival(storage, 10**9)).compact()
+        compacting(Meanwhile(storage, lambda: compacting(storage).compact(), before=ending("parquet"))).compact()
     assert [] == [each for each in Table(storage).check() if each.severity.value != "info"]
     assert [{"id": "a", "region": "eu", "ts": 2}] == writes.merged_rows_of(storage)
 

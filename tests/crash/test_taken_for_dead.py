@@ -10,7 +10,7 @@ from hudi_py.errors import HudiError
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.table import Table
 from hudi_py.testing import Crash, StopBefore
-from support.history_steps import Meanwhile
+from support.meanwhile import Meanwhile
 from support.tables import NOW
 from support.writes import OLD, SCHEMA, create_table, merged_rows_of
 
@@ -34,27 +34,9 @@ def _data(rows):
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-class AtItsFence(Meanwhile):
-    """Something happens when the files are written, before the commit takes the lock."""
-
-    def __init__(self, inner, action):
-        super().__init__(inner, 0, action)
-        self.verbs = frozenset({"create_new"})
-
-    def _is_hit(self, position):
-        return False
-
-    def create_new(self, path, data):
-        if self.fired is None and "/closed/" in path:
-            self.fired = path
-            self.action()
-        super().create_new(path, data)
-
-    def replace(self, path, data):
-        if self.fired is None and "/closed/" in path:
-            self.fired = path
-            self.action()
-        super().replace(path, data)
+def _is_fence(path, _data):
+    """Created when the files are written, before the commit takes the lock."""
+    return "/closed/" in path
 
 
 @pytest.mark.slow
@@ -88,7 +70,7 @@ def test_acknowledged_rows_outlive_a_rollback_that_was_planned_before(record_pro
             for path, beat in kept.items():  # it beats on
                 storage.replace(path, beat)
 
-        ours = AtItsFence(storage, take_for_dead)
+        ours = Meanwhile(storage, take_for_dead, before=_is_fence)
         try:
             _table(ours, clock).upsert(_data(ROWS), retries=0)
             expected = after

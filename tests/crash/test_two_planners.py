@@ -1,26 +1,17 @@
-"""Two processes that plan a clustering at the same moment: rows of a file group are written by one of them only."""
+"""Two processes at one table of which one plans a rewrite: no row is written twice, and none is lost."""
 
 from contextlib import suppress
+from itertools import count
 
 import pytest
 
 from hudi_py.errors import ConflictError
+from hudi_py.model.instant import Action
+from hudi_py.services.check.findings import Severity
+from hudi_py.storage.base import MUTATING_VERBS, READING_VERBS
 from hudi_py.table import Table
-from support.history_steps import Meanwhile
+from support.meanwhile import Meanwhile, ending
 from support.writes import OLD, create_table, merged_rows_of, open_table, upsert
-
-
-class BeforeThePlan(Meanwhile):
-    """Another process is at work right before the requested file of a clustering is created."""
-
-    def create_new(self, path, data):
-        if self.fired is None and path.endswith(("replacecommit.requested", "clustering.requested")):
-            self.fired = path
-            self.action()
-        self.inner.create_new(path, data)
-
-    def _is_hit(self, position):
-        return False
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
@@ -36,7 +27,7 @@ def test_group_is_planned_once_however_two_planners_meet(version):
     def other():
         others.append(Table(storage, clock=clock).services.clustering().schedule())
 
-    ours = BeforeThePlan(storage, 0, other)
+    ours = Meanwhile(storage, other, before=ending("replacecommit.requested", "clustering.requested"))
     with pytest.raises(ConflictError, match="was planned at this moment for file group"):
         Table(ours, clock=clock).services.clustering().schedule()
     table = open_table(storage)
@@ -44,3 +35,97 @@ def test_group_is_planned_once_however_two_planners_meet(version):
     with suppress(ConflictError):
         table.cluster()
     assert merged_rows_of(storage) == rows
+
+
+NOW = {"hoodie.compact.inline.max.delta.commits": 2, "hoodie.metadata.enable": False}
+
+
+class WhilePlanning(Meanwhile):
+    """Another process updates row a right before call *n*, a reading one too, and row b before call *then*."""
+
+    def __init__(self, inner, n, then=None):
+        super().__init__(inner, self._update, n=n, verbs=MUTATING_VERBS | READING_VERBS)
+        self.then = then
+
+    def _is_hit(self, position):
+        return position in (self.n, self.then)
+
+    def _update(self):
+        upsert(self.inner, [row("a" if self.count == self.n + 1 else "b", 9)], **NOW)
+
+
+def row(key, ts):
+    return {**OLD[0], "id": key, "ts": ts}
+
+
+def table_to_compact(version):
+    """One file group with a base file and two log files."""
+    storage = create_table(version, **{"hoodie.table.type": "MERGE_ON_READ"})
+    for ts in (1, 2, 3):
+        upsert(storage, [row("a", ts), row("b", ts)], **NOW)
+    return storage
+
+
+def planned_beside(original, n, then=None):
+    """Plan a compaction beside updates, carry out what is planned then; return the double and the rows' values."""
+    storage = original.copy()
+    ours = WhilePlanning(storage, n, then)
+    is_refused = False
+    try:
+        open_table(ours, **NOW).services.compaction().schedule()
+    except ConflictError:
+        is_refused = True
+    open_table(storage, **NOW).compact()
+    assert not [str(each) for each in open_table(storage).check() if each.severity is not Severity.INFO], ours.fired
+    return ours, is_refused, [row["ts"] for row in merged_rows_of(storage)]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_rows_written_while_a_compaction_is_planned_stay(version):
+    """
+    Without a lock another process writes before any call of the planning.
+
+    In layout 1 its log file lies on the slice that is planned, where the plan would hide it, or is named after the plan
+    already, which must not be withdrawn then.
+    """
+    original = table_to_compact(version)
+    calls, refused = 0, 0
+    for n in count():
+        ours, is_refused, values = planned_beside(original, n)
+        if ours.fired is None:
+            break
+        calls += 1
+        refused += is_refused
+        assert values == [9, 3], ours.fired
+    assert calls > 10
+    assert refused > 5
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_rows_written_before_and_after_the_plan_of_a_compaction_stay(version):
+    """Of two other writes the plan lacks one, and one relies on it: neither dropping nor keeping it loses a row."""
+    original = table_to_compact(version)
+    last = next(n for n in count() if planned_beside(original, n)[0].fired is None) - 1
+    for n in range(last):
+        ours, _, values = planned_beside(original, n, last)
+        assert values == [9, 9], ours.fired
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_compaction_is_withdrawn_if_another_one_was_planned_before(version, monkeypatch):
+    """Both start from the same slice, so the later one would hide what was logged behind the first."""
+    storage = table_to_compact(version)
+    service = open_table(storage, **NOW).services.compaction()
+    new_time, others = service.contents.store.new_time, []
+
+    def later(*args, **options):
+        others.append(open_table(storage, **NOW).services.compaction().schedule())
+        upsert(storage, [row("a", 9)], **NOW)
+        return new_time(*args, **options)
+
+    monkeypatch.setattr(service.contents.store, "new_time", later)
+    with pytest.raises(ConflictError, match="began or completed while the compaction was planned"):
+        service.schedule()
+    assert open_table(storage).timeline.pending(Action.COMPACTION) == tuple(others)
+    open_table(storage, **NOW).compact()
+    assert [row["ts"] for row in merged_rows_of(storage)] == [9, 3]

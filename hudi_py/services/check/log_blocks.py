@@ -33,8 +33,8 @@ def read_blocks(
 
     Returns:
         Path, file, and its data and delete blocks, or why they cannot be read; files that are missing by now are left
-        out. Bytes that are no block are passed over: a writer that died in the middle leaves some, and readers pass
-        over them, too.
+        out. Bytes that do not form a block are passed over: a writer that died in the middle leaves some, and readers
+        pass over them, too.
 
     Raises:
         StorageError: The storage refused or cannot be reached.
@@ -55,6 +55,7 @@ def read_blocks(
 def _blocks(storage: Storage, path: str) -> Iterator[Block]:
     source = f"{storage.root}/{path}"
     for block in read_log_blocks(storage, path, source):
+        # Neither holds rows.
         if block.block_type in (BlockType.CORRUPT, BlockType.COMMAND):
             continue
         is_merged = HeaderKey.COMPACTED_BLOCK_TIMES in block.header

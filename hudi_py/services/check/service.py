@@ -37,6 +37,7 @@ from hudi_py.services.check.judge_properties import judge_properties
 from hudi_py.services.check.log_blocks import read_blocks
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.versions.format import LogNaming
 
@@ -103,17 +104,25 @@ class CheckService:
         """Check the whole table once, with nothing taken from caches."""
         # A store of its own: contents read for an earlier examination must not be used again.
         contents = Contents(TimelineStore(self.store.storage, self.store.config, self.store.clock))
-        facts = gather(contents, self.table, metadata=self._compares)
-        findings = tuple(_once(self._judge(facts)))
+        table = self._table_now()
+        facts = gather(contents, table, metadata=self._compares)
+        findings = tuple(_once(self._judge(facts, table)))
         return Seen(facts, findings, has_moved=facts.timeline.instants != self.store.load().instants)
+
+    def _table_now(self) -> TableConfig:
+        """The properties as they are: since the table was opened its metadata table may have been made or dropped."""
+        try:
+            return read_table_config(self.store.storage)
+        except (CorruptMetadata, NotFound, UnsupportedTable):
+            return self.table  # the damage is a finding, and the rest is judged all the same
 
     @property
     def _compares(self) -> bool:
         return self.settings[METADATA_ENABLED] is not False
 
-    def _judge(self, facts: TableFacts) -> list[Finding]:
-        found = [*judge_properties(self.table.properties), *judge_instants(facts, self.store.folder)]
-        found += judge_own(self.store.storage, self.table.properties, self.store.leases)
+    def _judge(self, facts: TableFacts, table: TableConfig) -> list[Finding]:
+        found = [*judge_properties(table.properties), *judge_instants(facts, self.store.folder)]
+        found += judge_own(self.store.storage, table.properties, self.store.leases)
         if self._compares:
             found += judge_metadata(facts)
         expected = Expectation(facts)
@@ -122,7 +131,7 @@ class CheckService:
             if problem is not None and all(each.code != "mdt-unreadable" for each in found):
                 found.append(finding("mdt-unreadable", METADATA_TABLE_FOLDER, problem))
             if reader is not None:
-                found += self._indexes(facts)
+                found += self._indexes(facts, table)
             try:
                 found += self._files(facts, expected, reader)
             # The folders are judged all the same, without the comparison.
@@ -142,14 +151,14 @@ class CheckService:
         except (CorruptMetadata, UnsupportedTable, NotFound) as error:
             return None, str(error)
 
-    def _indexes(self, facts: TableFacts) -> list[Finding]:
-        names = self.table.metadata_partitions
+    def _indexes(self, facts: TableFacts, table: TableConfig) -> list[Finding]:
+        names = table.metadata_partitions
         if not {*KEYED, COLUMN_STATS} & set(names):
             return []
         from hudi_py.services.check.judge_indexes import judge_indexes  # loads PyArrow, which most checks do without
 
-        table = MetadataTable(self.store.storage, self.store.clock)
-        return judge_indexes(self.store.storage, names, table, Contents(self.store), facts.timeline)
+        metadata = MetadataTable(self.store.storage, self.store.clock)
+        return judge_indexes(self.store.storage, names, metadata, Contents(self.store), facts.timeline)
 
     def _files(self, facts: TableFacts, expected: Expectation, reader: MetadataReader | None) -> Iterator[Finding]:
         storage = self.store.storage
@@ -191,6 +200,7 @@ class CheckService:
             depth = parse_properties(self.store.storage.read(path), path).get("partitionDepth")
         except (CorruptMetadata, NotFound):
             return False
+        # By this number, Apache Hudi finds the table of a partition.
         return depth == str(folder.count("/") + 1 if folder else 0)
 
 

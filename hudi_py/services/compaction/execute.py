@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import attrs
+
 from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.fsview.build import GroupKey
@@ -22,7 +24,13 @@ from hudi_py.services.rewriting.tasks import RewriteJob, compact_slice
 
 
 def planned_slices(
-    plan: CompactionPlan, instant: Instant, listing: Listing, replaced: Mapping[GroupKey, str], source: str
+    plan: CompactionPlan,
+    instant: Instant,
+    listing: Listing,
+    replaced: Mapping[GroupKey, str],
+    source: str,
+    *,
+    adds_logs: bool,
 ) -> tuple[FileSlice, ...]:
     """
     Return the slices that a plan names.
@@ -33,6 +41,9 @@ def planned_slices(
         listing: Of the table's files, with sizes.
         replaced: Replaced file groups. Of those, the clean may have deleted the files (A-47): then nobody reads them.
         source: Where the table is, for messages.
+        adds_logs: Whether a slice is taken with the log files that are named after it and that the plan lacks
+            (layout 1). Without a lock a write may have added one while the plan was made; every reader takes it for
+            a part of the slice, and below the new base file nobody would read it any more.
 
     Raises:
         UnsupportedTable: The plan asks for something that hudi_py does not do.
@@ -59,8 +70,19 @@ def planned_slices(
                 f"{source}/{join_path(partition, missing[0])} is missing, and {instant} needs it; nothing was changed; "
                 "put the file back from a copy of the table"
             )
-        found.append(each)
+        found.append(_with_all_logs(each, sizes[partition]) if adds_logs else each)
     return tuple(found)
+
+
+def _with_all_logs(planned: FileSlice, sizes: Mapping[str, int | None]) -> FileSlice:
+    logs = {log.name: log for log in planned.log_files}
+    for name, size in sizes.items():
+        if name not in logs and name.startswith(f".{planned.file_id}_"):
+            log = parse_log_file(name, size)
+            # Change logs hold no rows of the table.
+            if log is not None and not log.is_cdc and log.instant_time == planned.base_instant_time:
+                logs[name] = log
+    return attrs.evolve(planned, log_files=tuple(sorted(logs.values(), key=lambda log: log.order)))
 
 
 def _slice(operation: CompactionOperation, sizes: Mapping[str, int | None], instant: Instant, source: str) -> FileSlice:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 import attrs
 
@@ -26,6 +27,7 @@ from hudi_py.engine.base import Engine
 from hudi_py.errors import ConfigError, ConflictError, RefusedError
 from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.fsview.build import build_partition
+from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -33,6 +35,7 @@ from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.files import join_path, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time
+from hudi_py.model.records import CompactionPlan
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.filling import refuse_defaults
 from hudi_py.rows.log_reading import log_reading
@@ -93,7 +96,9 @@ class CompactionService:
             CorruptMetadata: A file that a slice needs is missing or damaged.
         """
         self._require_merge_on_read()
-        timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
+        return self._plan(*open_snapshot(self.contents.store, self.table, self.metadata_table.settings))
+
+    def _plan(self, timeline: Timeline, listing: Listing) -> Outlook:
         now = (self.now or self.contents.store.clock.now()).astimezone(self.contents.store.zone)
         if not self.config.services_enabled:
             return nothing("hoodie.table.services.enabled=false switches table services off")
@@ -129,17 +134,21 @@ class CompactionService:
         self._require_merge_on_read()
         store = self.contents.store
         with store.lock.held("scheduling of a compaction"):
-            outlook = self.plan()
+            # Without a lock, or with one that was lost while this process stood still, others write while the plan is
+            # made. So what it is held against below is the timeline that it was made from, and no later one.
+            before, listing = open_snapshot(store, self.table, self.metadata_table.settings)
+            outlook = self._plan(before, listing)
             if not outlook.would_schedule:
                 return None
             # Before the first file of the compaction: with an index that is not maintained nothing may begin.
             self.metadata_table.prepare(writes_data=True)
-            before = store.load()
             # Its own metadata table goes first: Hudi rolls nothing back that is older than a compaction there
             # (rules/data-files 11.2).
             time = store.new_time(before, after=self.metadata_table.compact(before))
             requested = Prepared(store, Action.COMPACTION, time).request(outlook.plan)
-            with requested.withdrawn_if_refused() as timeline:
+            # In layout 1 a writer that has seen the plan names its log files after it: then the plan has to stay.
+            stays = partial(self._refuse_what_rests_on, requested.instant, plan=outlook.plan)
+            with requested.withdrawn_if_refused(stays) as timeline:
                 self._refuse_what_came_meanwhile(before, timeline, requested.instant)
             return requested.instant
 
@@ -184,7 +193,8 @@ class CompactionService:
             root = self.contents.store.storage.root
             context = load_context(timeline, self.contents, with_clustering=False)
             plan = self.contents.compaction_plan(begun.instant)
-            planned = planned_slices(plan, begun.instant, listing, context.replaced, root)
+            has_names = self.table.format.log_naming.tells_slice
+            planned = planned_slices(plan, begun.instant, listing, context.replaced, root, adds_logs=has_names)
             job = self._job(begun.instant, timeline, context.is_completed)
             engine = self.engine
             if engine.name == "spark":  # are its executors fit for the table?
@@ -236,11 +246,12 @@ class CompactionService:
             # Looked at again behind the removal: without a lock, a write may have begun that has seen the plan.
             withdraw(store, [instant], "it was cancelled", lambda now: self._refuse_writers_of_layout_1(instant, now))
 
-    def _refuse_what_rests_on(self, instant: Instant, timeline: Timeline) -> None:
+    def _refuse_what_rests_on(self, instant: Instant, timeline: Timeline, plan: CompactionPlan | None = None) -> None:
         if not self.table.format.log_naming.tells_slice:
             return
         self._refuse_writers_of_layout_1(instant, timeline)
-        plan = self.contents.compaction_plan(instant)
+        # Given where its file is removed already, and comes back only if this refuses.
+        plan = self.contents.compaction_plan(instant) if plan is None else plan
         for partition in sorted({each.partition_path or "" for each in plan.operations}):
             for entry in self.contents.store.storage.list(partition):
                 parsed = parse_log_file(entry.name)

@@ -148,6 +148,7 @@ def _verdict(config: ExpiryConfig, facts: PartitionFacts, now: datetime, zone: t
     expires = not facts.is_empty and facts.waits_for is None
     reason = f"{age} old, more than {config.days} days"
     if facts.is_empty:
+        # Dropped again, it would make a commit without effect in each run.
         reason = "has no rows any more"
     elif facts.waits_for is not None:
         reason = f"{reason}, but one of its groups waits for {facts.waits_for}; run that or roll it back"
@@ -164,13 +165,13 @@ def _is_over(since: datetime, days: int, now: datetime) -> bool:
 def _since(config: ExpiryConfig, facts: PartitionFacts, zone: tzinfo) -> tuple[datetime | None, str]:
     if config.by is ExpiryBy.VALUE:
         end = end_of(facts.value or "", config.value_format, zone)
-        return end, f"its value {facts.value!r} is no time of the form {config.value_format}"
+        return end, f"its value {facts.value!r} is not a time of the form {config.value_format}"
     if facts.since is None:
         return None, "has no rows any more" if facts.is_empty else "its age is unknown"
     try:
         return parse_instant_time(facts.since, zone), ""
     except ValueError:
-        return None, f"{facts.since} is no date"
+        return None, f"{facts.since} is not a date"
 
 
 def end_of(value: str, form: str, zone: tzinfo) -> datetime | None:

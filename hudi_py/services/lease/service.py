@@ -16,7 +16,7 @@ from datetime import timedelta
 
 import attrs
 
-from hudi_py.errors import ConfigError, ConflictError, HudiError, NotFound, RefusedError
+from hudi_py.errors import ConfigError, ConflictError, HudiError, RefusedError
 from hudi_py.fsview.fate import judge_partition_files
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.loader import load_facts, load_undoing
@@ -129,11 +129,9 @@ class LeaseService:
             RefusedError: The clean, which was not completed when everything was found to be there, takes a file.
         """
         store = self.contents.store
-        try:
-            plan = self.contents.clean_plan(clean)
-        except NotFound:  # withdrawn since the timeline was loaded
-            return
-        if covers(plan, lease):
+        plan = self.contents.plan_of_pending_clean(clean)
+        # Also if it was withdrawn since the timeline was loaded.
+        if plan is None or covers(plan, lease):
             return
         facts = load_facts(timeline, self.contents, leases=(lease,))
         listing = FolderListing(store.storage)

@@ -24,6 +24,7 @@ from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.judge_files import Expectation
 from hudi_py.services.orphans.facts import OrphanFate, OrphanFile, OrphanVerdict
 from hudi_py.storage.base import Entry
+from hudi_py.timeline.completions import Undone
 
 FEW: Final = 10
 """Up to this number of files the share is not looked at: in a small table one file is a large share."""
@@ -35,7 +36,7 @@ class Suspicion:
 
     Args:
         origins: The times of the table's writes.
-        undone: Requested time of each write that was undone, to what undid it.
+        undone: What undid a write, by its requested time.
         cleaned: Partition path to names of files that completed cleans recorded, to the clean.
         clustered: Requested time of each completed clustering to the names of its files: no other name tells of a late
             task, whose file has an id of its own.
@@ -44,7 +45,7 @@ class Suspicion:
     def __init__(
         self,
         origins: Origins,
-        undone: Mapping[str, str],
+        undone: Mapping[str, Undone],
         cleaned: Mapping[str, Mapping[str, str]],
         clustered: Mapping[str, frozenset[str]],
     ) -> None:
@@ -100,7 +101,6 @@ class Surroundings:
         facts: The contents of all instants.
         undone: As for `Suspicion`.
         cleaned: As for `Suspicion`.
-        reruns: Times in *undone* under which a service may have been run again.
         fates: Who needs the files of each partition.
         listed: Names of the files that the metadata table lists, by partition path; None without metadata table.
         alive: Requested times of writes whose heartbeat is not expired.
@@ -111,9 +111,8 @@ class Surroundings:
 
     expected: Expectation
     facts: TableFacts
-    undone: Mapping[str, str]
+    undone: Mapping[str, Undone]
     cleaned: Mapping[str, Mapping[str, str]]
-    reruns: frozenset[str]
     fates: Mapping[str, PartitionFates]
     listed: Mapping[str, Collection[str]] | None
     alive: frozenset[str]
@@ -156,14 +155,14 @@ def _reason(seen: Surroundings, file: OrphanFile, parsed: BaseFile | LogFile) ->
         return _left_by_a_task(seen, file, parsed)
     # A rollback is proof, a time that is missing only a sign; so the reason names the rollback where there is one.
     undone = seen.undone.get(time)
-    reason = f"no instant has its time {time}" if undone is None else f"{undone} undid {time}, which wrote it"
+    reason = f"no instant has its time {time}" if undone is None else f"{undone.by} undid {time}, which wrote it"
     if expected.is_orphan(time):
         return reason, ""
     if undone is None and not expected.looks_committed(time):
         return "", ""
     if expected.archived is not None and time in expected.archived:
         return "", ""
-    is_proven = undone is not None and expected.archived is not None and time not in seen.reruns
+    is_proven = undone is not None and expected.archived is not None and not undone.may_run_again
     return reason, "" if is_proven else "it is older than the active timeline, so readers take it for a committed one"
 
 
@@ -192,7 +191,7 @@ def _is_young(seen: Surroundings, file: OrphanFile, time: str) -> bool:
         return True
     try:
         begun = parse_instant_time(time, seen.zone)
-    except ValueError:  # digits that are no date: the storage's time decides
+    except ValueError:  # digits that are not a date: the storage's time decides
         return False
     return begun.timestamp() * 1000 >= seen.before_ms
 
@@ -293,7 +292,7 @@ def rank(verdict: OrphanVerdict) -> tuple[int, str]:
 
 def in_turns(files: Iterable[OrphanFile]) -> list[dict[str, list[str]]]:
     """
-    Which files go first: of each file group a log file only when those before it are gone.
+    Which files go first: of each file group a log file only when those before it are deleted.
 
     In layout 1 the last log file of a write that was rolled back holds the block that undoes the others. Without it
     their rows would count as committed once the active timeline has moved on.

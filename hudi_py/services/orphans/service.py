@@ -25,7 +25,7 @@ from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time, parse_duration, parse_instant_time
-from hudi_py.model.records import CleanMetadata, RollbackMetadata
+from hudi_py.model.records import CleanMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.gather import gather
@@ -44,7 +44,7 @@ from hudi_py.services.orphans.judge import (
 from hudi_py.services.orphans.walk import Folder, read_inventory, walk_table
 from hudi_py.storage.base import Deletion, Entry, SideFileLeft, Storage, StorageFailure
 from hudi_py.timeline.archive import load_archived
-from hudi_py.timeline.completions import contents_of, may_run_again, undone_by
+from hudi_py.timeline.completions import contents_of, undone_writes
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.deletion import Permit
 from hudi_py.timeline.heartbeat import Rhythm, pulses
@@ -178,7 +178,7 @@ class OrphanService:
             clustered = written_by_clusterings(timeline, self.contents)
         except (CorruptMetadata, NotFound):  # `doubts` names it
             clustered = {}
-        undone, cleaned = _undone(self.contents, timeline)[0], _cleaned(self.contents, timeline)
+        undone, cleaned = undone_writes(self.contents, timeline), _cleaned(self.contents, timeline)
         suspicion = Suspicion(origins, undone, cleaned, clustered)
         for folder in self._folders(others.append):
             # A young folder counts as full: a writer creates the folder of a partition before its first file.
@@ -249,7 +249,6 @@ class OrphanService:
     ) -> Surroundings:
         timeline = facts.timeline
         table_facts = load_facts(timeline, contents)
-        undone, reruns = _undone(contents, timeline)
         listed = None
         if FILES_PARTITION in self.table.metadata_partitions and self.settings[keys.METADATA_ENABLED] is not False:
             metadata = MetadataTable(self._storage, self._store.clock)
@@ -258,9 +257,8 @@ class OrphanService:
         return Surroundings(
             expected=expected,
             facts=facts,
-            undone=undone,
+            undone=undone_writes(contents, timeline),
             cleaned=_cleaned(contents, timeline),
-            reruns=reruns,
             fates={path: judge_partition_files(table_facts, path, files) for path, files in folders.items()},
             listed=listed,
             alive=frozenset(pulses(self._storage, self._store.clock, Rhythm.of(self.settings))),
@@ -364,19 +362,6 @@ def _still_there(suspects: Iterable[OrphanFile], folders: Mapping[str, Mapping[s
 
 def _is_old(folder: Folder, before_ms: int) -> bool:
     return folder.modified_ms is not None and folder.modified_ms < before_ms
-
-
-def _undone(contents: Contents, timeline: Timeline) -> tuple[dict[str, str], frozenset[str]]:
-    """Times of undone writes, to the rollback or restore; and those of services that may have run again since."""
-    found: dict[str, str] = {}
-    reruns: set[str] = set()
-    completed = [i for i in timeline.of((Action.ROLLBACK, Action.RESTORE)) if i.is_completed]
-    for instant, content in contents_of(contents, completed):
-        found.update(dict.fromkeys(undone_by(content) or (), str(instant)))
-        if isinstance(content, RollbackMetadata):
-            actions = {each.requested_time: each.action for each in content.instants_rollback}
-            reruns.update(t for t in content.commits_rollback if may_run_again(actions.get(t, "")))
-    return found, frozenset(reruns)
 
 
 def _cleaned(contents: Contents, timeline: Timeline) -> dict[str, dict[str, str]]:

@@ -12,19 +12,8 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import InstantInfo
 from hudi_py.services.check.facts import FileKey, Health
 from hudi_py.services.check.findings import Finding
+from hudi_py.timeline.completions import Undone
 from hudi_py.timeline.timeline import Timeline
-
-
-class Undone(NamedTuple):
-    """
-    A write that a completed rollback or restore undid.
-
-    Of a compaction or clustering only an attempt is undone: it is run again under the same time (B-25).
-    """
-
-    requested_time: str
-    by: str
-    may_run_again: bool = False
 
 
 class FilesOfNoInstant(NamedTuple):
@@ -97,6 +86,7 @@ class RecoveryFacts:
     rollback_targets: Mapping[str, InstantInfo] = attrs.field(factory=dict)
     policy: str = "EAGER"
     heartbeats: Mapping[str, int] = attrs.field(factory=dict)
+    # Hudi's defaults: two beats of a minute missed.
     expiry_ms: int = 120_000
     markers: tuple[str, ...] = ()
     failed: Mapping[str, str] = attrs.field(factory=dict)

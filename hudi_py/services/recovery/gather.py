@@ -12,21 +12,20 @@ from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats.partition_metafile import format_partition_metadata
-from hudi_py.formats.records_codec import decode_restore_metadata
 from hudi_py.fsview.foreign import foreign_base_files
 from hudi_py.fsview.listing import listing_threads, walk_partitions
 from hudi_py.model.files import LogFile, join_path, parse_data_file
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackMetadata
+from hudi_py.model.records import CommitMetadata, InstantInfo
 from hudi_py.services.check.facts import FileKey, Health
 from hudi_py.services.check.service import CheckService, Seen
 from hudi_py.services.clean.executing.recheck import recheck_of
 from hudi_py.services.recovery.compare_metadata import compare_metadata_table
-from hudi_py.services.recovery.facts import Aged, FilesOfNoInstant, RecoveryFacts, Undone
+from hudi_py.services.recovery.facts import Aged, FilesOfNoInstant, RecoveryFacts
 from hudi_py.services.recovery.gather_locks import gather_locks
 from hudi_py.storage.base import Storage, is_temporary
 from hudi_py.timeline.archive import load_archived_rollbacks
-from hudi_py.timeline.completions import may_run_again
+from hudi_py.timeline.completions import Undone, may_run_again, undone_writes
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Rhythm, heartbeat_ages
 from hudi_py.timeline.markers import instants_with_markers
@@ -54,7 +53,7 @@ def gather_recovery_facts(contents: Contents, table: TableConfig, settings: Sett
     seen = CheckService(store=store, table=table, settings=settings).examine()
     # One reading of the table for check and recovery, so that their findings agree.
     timeline, health = seen.facts.timeline, seen.facts.health
-    undone = _undone(contents, timeline)
+    undone = undone_writes(contents, timeline)
     clusterings = frozenset(
         instant.requested_time
         for instant in timeline.pending(Action.REPLACE_COMMIT)
@@ -167,26 +166,6 @@ def _rollback_targets(
     return targets
 
 
-def _undone(contents: Contents, timeline: Timeline) -> dict[str, Undone]:
-    found = {}
-    for each in timeline.completed(Action.ROLLBACK):
-        rollback = _readable(lambda each=each: contents.rollback(each))  # type: ignore[misc]
-        for undone in () if rollback is None else _taken_back(rollback, str(each)):
-            found[undone.requested_time] = undone
-    store = contents.store
-    for each in timeline.completed(Action.RESTORE):
-        restore = _readable(lambda each=each: decode_restore_metadata(store.read(each), store.path(each)))  # type: ignore[misc]
-        for time in () if restore is None else restore.instants_to_rollback:
-            found[time] = Undone(time, str(each))
-    return found
-
-
-def _taken_back(rollback: RollbackMetadata, by: str) -> Iterator[Undone]:
-    actions = {each.requested_time: each.action for each in rollback.instants_rollback}
-    for time in rollback.commits_rollback:
-        yield Undone(time, by, may_run_again(actions.get(time, "")))
-
-
 def _readable(read: Callable[[], T]) -> T | None:
     try:
         return read()
@@ -203,7 +182,7 @@ def _archive(storage: Storage, table: TableConfig, archived: Timeline | None) ->
     except (CorruptMetadata, NotFound):
         return None, {}
     undone = {
-        time: Undone(time, f"the archived rollback {rollback}", may_run_again(action))
+        time: Undone(f"the archived rollback {rollback}", may_run_again(action))
         for rollback, actions in rollbacks.items()
         for time, action in actions.items()
     }

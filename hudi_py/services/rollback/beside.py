@@ -94,7 +94,10 @@ class Beside:
         return instant.action in REWRITES or self._is_clustering(instant)
 
     def _of_clean(self, instant: Instant) -> set[Relation]:
-        for partition, files in self.contents.clean_plan(instant).files_to_delete.items():
+        plan = self.contents.plan_of_pending_clean(instant)
+        if plan is None:
+            return set()
+        for partition, files in plan.files_to_delete.items():
             if not self.before.needed.get(partition, frozenset()).isdisjoint(file.name for file in files):
                 return {Relation.NEEDED}
         return set()

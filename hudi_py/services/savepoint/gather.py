@@ -36,28 +36,30 @@ def earliest_retained(contents: Contents, timeline: Timeline) -> tuple[str, Hole
     """
     The lower bound of rule C-2, and the snapshots that the last clean kept before its window.
 
-    The bound is that of the last clean, pending or not; without a clean it is the first completed commit.
+    The bound is that of the last clean, pending or not; without a clean it is the first completed commit. A pending one
+    whose plan is torn does not count.
     """
-    cleans = timeline.of((Action.CLEAN,)).instants
-    if not cleans:
-        return timeline.commits.completed()[0].requested_time, Holes()
-    if cleans[-1].is_completed:
-        metadata = contents.clean(cleans[-1])
-        return metadata.earliest_commit_to_retain, holes_of(metadata)
-    # Its files may be deleted at any moment, so its plan counts as if it were carried out.
-    plan = contents.clean_plan(cleans[-1])
-    earliest = plan.earliest_instant_to_retain
-    return "" if earliest is None else earliest.requested_time, holes_of(plan)
+    for clean in reversed(timeline.of((Action.CLEAN,)).instants):
+        if clean.is_completed:
+            metadata = contents.clean(clean)
+            return metadata.earliest_commit_to_retain, holes_of(metadata)
+        # Its files may be deleted at any moment, so its plan counts as if it were carried out.
+        plan = contents.plan_of_pending_clean(clean)
+        if plan is not None:
+            earliest = plan.earliest_instant_to_retain
+            return "" if earliest is None else earliest.requested_time, holes_of(plan)
+    return timeline.commits.completed()[0].requested_time, Holes()
 
 
 def planned_deletions(contents: Contents, timeline: Timeline) -> dict[str, frozenset[str]]:
     """Requested time of each pending clean, to the paths that it deletes."""
     planned = {}
     for instant in timeline.pending(Action.CLEAN):
-        files = contents.clean_plan(instant).files_to_delete
-        planned[instant.requested_time] = frozenset(
-            join_path(partition, info.name) for partition, infos in files.items() for info in infos
-        )
+        plan = contents.plan_of_pending_clean(instant)
+        if plan is not None:
+            planned[instant.requested_time] = frozenset(
+                join_path(partition, info.name) for partition, infos in plan.files_to_delete.items() for info in infos
+            )
     return planned
 
 

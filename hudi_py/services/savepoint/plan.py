@@ -12,9 +12,10 @@ from typing import Final
 
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
+from hudi_py.fsview.as_of import readable_slices
 from hudi_py.fsview.build import PartitionView, ViewContext
 from hudi_py.fsview.needs import Pending
-from hudi_py.model.files import FileGroup, FileSlice, join_path
+from hudi_py.model.files import join_path
 from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import EPOCH, parse_duration, resolve_time
@@ -141,30 +142,24 @@ def check_bound(target: Instant, earliest_retained: str, holes: Holes) -> None:
 
 
 def held_files(
-    context: ViewContext, partitions: Iterable[PartitionView], requested_time: str
+    context: ViewContext, partitions: Iterable[PartitionView], pending_compactions: Collection[str] = ()
 ) -> dict[str, tuple[str, ...]]:
     """
-    Files of the latest slices at or before a time (rule C-4).
+    Files of the latest slices at the time of a savepoint (rule C-4): those that a read of this time needs.
 
     Args:
-        context: The view for planning, with pending compactions.
+        context: The view at that time, see `context_as_of`.
         partitions: Every partition of the table, built with this context.
-        requested_time: Requested time of the savepoint.
+        pending_compactions: Requested times of the pending compactions that were planned by then.
 
     Returns:
         Partition path to file names, base file first; partitions without such a slice are left out.
     """
     held: dict[str, tuple[str, ...]] = {}
-    compacting = frozenset(operation.instant_time for operation in context.pending_compactions.values())
     for partition in partitions:
-        names: list[str] = []
-        for group in _live_groups(context, partition, requested_time):
-            for each in _slices_before(group, requested_time, compacting):
-                # What a pending compaction has written counts only when it completes; until then it may be undone.
-                if each.base_file is not None and each.base_instant_time not in compacting:
-                    names.append(each.base_file.name)
-                names += [log.name for log in each.log_files if _is_committed_log(context, log.instant_time)]
-            names += _logs_above(context, group, requested_time)
+        # As a read of that time: what a restore brings back is what was to be seen then.
+        slices = readable_slices(context, partition, pending_compactions)
+        names = [file.name for each in slices for file in each.files]
         if names:
             held[partition.partition_path] = tuple(names)
     return held
@@ -248,50 +243,6 @@ def check_nothing_is_gone(time: str, gone: str | None) -> None:
             f"{time} cannot be savepointed: a clean deleted {gone}, which had rows of that time; savepoint a later "
             "commit"
         )
-
-
-def _live_groups(context: ViewContext, partition: PartitionView, requested_time: str) -> list[FileGroup]:
-    """File groups that were not replaced at that time; later replacements do not matter."""
-    path = partition.partition_path
-    # Replaced later: at the time of the savepoint the group was live.
-    later = [g for g in partition.replaced_groups if context.replaced[path, g.file_id] > requested_time]
-    return sorted((*partition.groups, *later), key=lambda group: group.file_id)
-
-
-def _logs_above(context: ViewContext, group: FileGroup, requested_time: str) -> list[str]:
-    """
-    Log files of commits at or before a time that lie in slices which later instants opened.
-
-    A delta commit that completes after a compaction was planned logs into the slice of that compaction, whose time is
-    later than its own. Layout 1 knows no such log files: there a slice is named by its base file.
-    """
-    if context.log_naming.tells_slice:
-        return []
-    return [
-        log.name
-        for each in group.slices
-        if each.base_instant_time > requested_time
-        for log in each.log_files
-        if log.instant_time <= requested_time and context.is_completed(log.instant_time)
-    ]
-
-
-def _slices_before(group: FileGroup, requested_time: str, compacting: Collection[str]) -> list[FileSlice]:
-    """The newest slice; also the one below it if a compaction that is pending opened the newest."""
-    found = []
-    for file_slice in group.slices:
-        # Slices of later writes; a restore deletes them.
-        if file_slice.base_instant_time > requested_time:
-            continue
-        found.append(file_slice)
-        if file_slice.base_file is not None and file_slice.base_instant_time not in compacting:
-            break
-    return found
-
-
-def _is_committed_log(context: ViewContext, instant_time: str) -> bool:
-    """In layout 1 the name of a log file does not show which write made it, so all log files are protected."""
-    return context.log_naming.tells_slice or context.is_completed(instant_time)
 
 
 def begins_timeline(timeline: Timeline, savepoint_time: str) -> bool:

@@ -62,6 +62,7 @@ _UNITS: Final = (
         "monthly",
         _first_of_month,
         lambda begin: f"{begin:%Y-%m}",
+        # 31 days after the first of a month is always in the next month.
         lambda begin: _first_of_month(begin + _MONTH_MAX * _DAY),
         _MONTH_MAX * _DAY,
     ),
@@ -98,7 +99,7 @@ def due_tags(
 
     Returns:
         One for each commit that ends a period, unless it is savepointed already, or a later tag of the same kind or of
-        a coarser one exists: what somebody deleted does not come back.
+        a coarser one exists: a deleted one does not come back.
     """
     local = now.astimezone(zone).replace(tzinfo=None)
     moments = {time: moment for time in sorted(commits) if (moment := _moment(time, zone)) is not None}
@@ -107,6 +108,7 @@ def due_tags(
         count: int = getattr(schedule, unit.word)
         coarser = tuple(f"{each.word}-" for each in _UNITS[: position + 1])
         newest = max((time for time, name in tags.items() if name.startswith(coarser)), default="")
+        # The last commit of each period, because times ascend and later ones replace earlier ones.
         ends = {unit.begin(moment): time for time, moment in moments.items()} if count else {}
         for begin, time in ends.items():
             end = unit.end(begin)
@@ -122,7 +124,7 @@ def due_tags(
 
 
 def _moment(time: str, zone: tzinfo) -> datetime | None:
-    """Wall-clock time of an instant; None for what is no date, as times of services in metadata tables."""
+    """Wall-clock time of an instant; None for a time that is not a date, as those of services in metadata tables."""
     try:
         return parse_instant_time(time, zone).astimezone(zone).replace(tzinfo=None)
     except ValueError:

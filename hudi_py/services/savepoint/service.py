@@ -19,6 +19,7 @@ import attrs
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError
+from hudi_py.fsview.as_of import context_as_of
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.foreign import refuse_foreign
 from hudi_py.fsview.gone import first_gone
@@ -139,10 +140,12 @@ class SavepointService:
         check_not_undone(timeline, target, load_undoing(timeline, self.contents))
         # The cheap checks first: what follows lists every partition.
         check_bound(target, *earliest_retained(self.contents, timeline))
-        context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
+        context = context_as_of(load_context(timeline, self.contents, with_clustering=False), time)
         if isinstance(listing, CheckedListing):
             listing = listing.until(time)  # files of later commits do not matter, even if they are lost
-        held = held_files(context, partitions_of(context, listing), time)
+        # What was logged behind a later plan is of later writes, which a restore undoes.
+        planned = [each.requested_time for each in timeline.pending(Action.COMPACTION) if each.requested_time <= time]
+        held = held_files(context, partitions_of(context, listing), planned)
         for partition, names in held.items():
             refuse_foreign(partition, names, self.table.base_file_extensions, "a savepoint")
         check_pending_cleans(held, planned_deletions(self.contents, timeline))

@@ -10,6 +10,7 @@ import attrs
 from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError
+from hudi_py.formats.commit_codec import commit_of
 from hudi_py.fsview.loader import load_context, load_savepoints, protection_of
 from hudi_py.model.files import is_data_file
 from hudi_py.model.instant import Instant
@@ -59,6 +60,7 @@ class SimulationService:
             first_time=min((*times, *([] if context.first_time is None else [context.first_time])), default=None),
             last_time=max(times, default=context.last_time),
             completion_times={**context.completion_times, **completions},
+            # All commits are known here, archived ones included.
             unknown_commits=None,
         )
         protection = protection_of(context, load_savepoints(timeline, self.contents), {})
@@ -77,15 +79,17 @@ class SimulationService:
         return frozenset(whole.table_commits(self.table.table_type).completed())
 
     def _replayed(self, instant: Instant, content: Any, counts: bool) -> Replayed:
-        fields = content if isinstance(content, dict) else {}
+        source = f"{self.contents.store.storage.root}: {instant}"
+        commit = commit_of(content if isinstance(content, dict) else {}, source)
         files: dict[str, dict[str, int]] = {}
-        for partition, stats in (fields.get("partitionToWriteStats") or {}).items():
-            for stat in stats or ():
-                name = (stat.get("path") or "").rpartition("/")[2]
+        for partition, stats in commit.partition_to_write_stats.items():
+            for stat in stats:
+                name = (stat.path or "").rpartition("/")[2]
                 if is_data_file(name):
-                    files.setdefault(partition, {})[name] = max(stat.get("fileSizeInBytes") or 0, 0)
-        replaced = fields.get("partitionToReplaceFileIds") or {}
-        groups = tuple((partition, file_id) for partition, ids in replaced.items() for file_id in ids or ())
+                    # A size below 0 is unknown.
+                    files.setdefault(partition, {})[name] = max(stat.file_size_in_bytes or 0, 0)
+        replaced = commit.partition_to_replace_file_ids or {}
+        groups = tuple((partition, file_id) for partition, ids in replaced.items() for file_id in ids)
         return Replayed(instant=instant, files=files, replaced=groups, counts=counts)
 
 

@@ -57,6 +57,21 @@ def test_what_is_not_plain_is_decoded(path, as_json):
 
 
 @pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize("name", [f"a_0-1-0_{at(1)}.parquet", f".a_{at(1)}.log.1_0-1-0"])
+def test_a_path_that_is_not_utf_8_is_left_to_the_decoder(name, as_json):
+    """It raises an error of ours, which says that the commit is damaged."""
+    path = f"eu/{name}"
+    stat = WriteStat(file_id="a", path=path, prev_commit="null", partition_path="eu", file_size_in_bytes=5)
+    data = encode_commit(CommitMetadata(partition_to_write_stats={"eu": (stat,)}), as_json=as_json, sync=SYNC)
+    assert paths_of(data, at(1)) == [path]
+    for torn in (data.replace(b"eu/", b"e\xe1/"), data.replace(b"-1-0", b"-\xe1-0")):
+        assert named_files(torn, at(1)) is None
+        assert sizes_of_groups(torn, at(1), {group_of_file(path.encode()), b"e\xe1/a"}) is None
+        with pytest.raises(CorruptMetadata):
+            decode_commit(torn, "x")
+
+
+@pytest.mark.parametrize("as_json", [True, False])
 def test_a_log_file_without_folder_is_found_or_left_to_the_decoder(as_json):
     """As those of a table without partitions; beside others with a folder too."""
     root = WriteStat(path=f".a_{at(1)}.log.1_0-1-0", file_id="a", partition_path="", prev_commit=at(1))

@@ -9,9 +9,10 @@ import pytest
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
 from hudi_py.formats.commit_codec import encode_commit
-from hudi_py.fsview import needed
+from hudi_py.fsview import group_files, needed
 from hudi_py.fsview.expected import expected_slices
-from hudi_py.fsview.needed import NeededFiles, archived_replacements
+from hudi_py.fsview.group_files import GroupFiles, archived_replacements
+from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.instant import State
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.storage.base import Entry
@@ -184,7 +185,7 @@ def test_sizes_of_some_groups_are_those_of_all(story, layout):
             asked: dict[str, list[str]] = {}
             for path, group in some:
                 asked.setdefault(path, []).append(group)
-            sizes = NeededFiles(table.contents, table.timeline).sizes_of(asked)
+            sizes = GroupFiles(table.contents, table.timeline).sizes_of(asked)
             found = {(path, *item) for path, each in sizes.items() for item in each.items()}
             assert found == {
                 (path, name, size)
@@ -235,7 +236,7 @@ def test_of_some_groups_newer_commits_tell_what_they_can(layout, is_torn):
         builder.put(path, b"torn")
     else:
         builder.storage.delete(path)
-    files, asked = NeededFiles(table.contents, timeline), {"eu": ["a", "b"], "us/ny": ["c"]}
+    files, asked = GroupFiles(table.contents, timeline), {"eu": ["a", "b"], "us/ny": ["c"]}
     assert files.newest_of(asked).keys() == {("eu", "a")}
     assert files.sizes_of(asked).keys() == {"eu"}
     assert files.sizes_of(asked)["eu"].keys() == {f"a_0-1-0_{at(4)}.parquet"}
@@ -247,14 +248,14 @@ def test_an_archive_that_cannot_be_read_tells_of_no_replacement(error, monkeypat
     table = rewritten(2).table()
     since = {("eu", "a"): at(4)}
     replaced = {("eu", "a"): at(5), ("eu", "b"): at(5)}
-    monkeypatch.setattr(needed, "load_archived_replaced", lambda *_: replaced)
+    monkeypatch.setattr(group_files, "load_archived_replaced", lambda *_: replaced)
     assert archived_replacements(table.contents, since) == {("eu", "a")}
     assert archived_replacements(table.contents, {("eu", "a"): at(5)}) == set()
 
     def unreadable(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(needed, "load_archived_replaced", unreadable)
+    monkeypatch.setattr(group_files, "load_archived_replaced", unreadable)
     assert archived_replacements(table.contents, since) == set()
 
 
@@ -298,6 +299,6 @@ def test_the_newest_files_of_some_groups_are_those_of_all_commits(layout):
     table = builder.table()
     files = NeededFiles(table.contents, table.timeline)
     expected = expected_slices(files.metadata, table.config.format.log_naming)
-    found = files.newest_of({"eu": ["a"]})
+    found = GroupFiles(table.contents, table.timeline).newest_of({"eu": ["a"]})
     assert {("eu", "a"): expected["eu", "a"]} == found
     assert [at(3)] == [log.commit.requested_time for log in found["eu", "a"].logs]

@@ -106,7 +106,7 @@ def test_a_file_whose_time_is_no_date_has_no_place(plain):
     files = {name.replace(time, odd): data.replace(time.encode(), odd.encode()) for name, data in plain.items()}
     storage = MemoryStorage.from_files(files)
     before = storage.files()
-    with pytest.raises(RefusedError, match="which is no date"):
+    with pytest.raises(RefusedError, match="which is not a date"):
         writes.upsert(storage, writes.CHANGES, **ASKED)
     assert before == storage.files()
 

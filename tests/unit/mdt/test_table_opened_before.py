@@ -21,6 +21,7 @@ from hudi_py.services.check.findings import Severity
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.timeline.properties_file import create_properties
+from support.history_tables import fixture_in_memory
 from support.tables import NOW
 
 _QUIET = {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False}
@@ -94,6 +95,34 @@ def test_reads_what_is_there_after_the_metadata_table_was_dropped(version: int) 
     plans = [table.plan_clean(file_versions_retained=1) for table in (before, now)]
     assert plans[0].file_count > 0
     assert plans[0].files == plans[1].files
+
+
+@pytest.mark.parametrize("metadata", [True, False], ids=["dropped", "made"])
+@pytest.mark.parametrize("version", [6, 9])
+def test_check_judges_the_properties_as_they_are_now(version: int, metadata: bool) -> None:
+    """The folder of a dropped metadata table is not missing, and that of a new one is not left over."""
+    before, storage, clock, _ = _opened_before(version, metadata=metadata, loaded=True)
+    assert before.check() == Table(storage, settings=_QUIET, clock=clock).check()
+
+
+@pytest.mark.parametrize("name", ["cow_all_indexes-0.15.0", "cow_all_indexes-1.1.1"])
+def test_statistics_and_bloom_filters_that_were_dropped_are_none(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """They are no damage to warn of, and rows are found without them; where they are lost, they are."""
+    storage = fixture_in_memory(f"rows/{name}")
+    before = Table(storage, settings=_QUIET)
+    snapshot = before.snapshot()
+    lost = MemoryStorage.from_files({path: storage.read(path) for path in storage.files() if "/metadata/" not in path})
+    rows = before.rows().to_arrow()
+    key = rows.column("id")[0].as_py()
+    Table(storage, settings={**_QUIET, "hoodie.metadata.enable": False}).delete(where="id = 'not there'")
+    Table(storage, settings={**_QUIET, "hoodie.metadata.enable": False}).delete(where=f"id = '{key}'")
+    assert not [path for path in storage.files() if "/metadata/" in path]
+    caplog.clear()
+    assert snapshot.column_statistics() is None
+    assert snapshot.rows(where=f"id = '{key}' and ts > 0").to_arrow().num_rows == 1
+    assert not [record for record in caplog.records if "unusable" in record.getMessage()]
+    with pytest.raises(NotFound, match="the table's properties name it"):
+        Table(lost, settings={**_QUIET}).snapshot().column_statistics()
 
 
 def test_a_metadata_table_that_is_gone_while_the_properties_name_it_is_an_error() -> None:

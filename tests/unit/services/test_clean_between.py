@@ -19,7 +19,7 @@ from hudi_py.services.clean.service import CleanService
 from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
 from hudi_py.table import Table
 from hudi_py.timeline.timeline import Timeline
-from support.between import Before
+from support.meanwhile import Meanwhile, ending
 from support.tables import TableBuilder, at, data_files
 
 NAME = TableBuilder.base_name
@@ -27,7 +27,7 @@ LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 
 
 @attrs.frozen
-class Meanwhile:
+class LockHeldByAnother:
     """A lock that is free only after another process, which held it, has done something."""
 
     does: Callable[[], None]
@@ -85,7 +85,7 @@ def test_a_savepoint_made_while_the_lock_was_waited_for_is_seen(layout):
     builder, _ = planned(layout)
     service, _ = service_of(builder)
     held = NAME("a", at(1))
-    service.contents.store.lock = Meanwhile(lambda: builder.savepoint(at(1), {"r0": [held]}))
+    service.contents.store.lock = LockHeldByAnother(lambda: builder.savepoint(at(1), {"r0": [held]}))
     (result,) = service.execute_pending()
     assert result.withdrawn and result.spared_files == (f"r0/{held}",)
     assert f"r0/{held}" in data_files(builder.storage)
@@ -100,10 +100,10 @@ def test_an_instant_that_is_gone_is_not_completed_again_and_again(layout):
         for each in builder.table().contents.store.files_of(instant):
             builder.storage.delete(builder.table().contents.store.path(each))
 
-    storage = Before(builder.storage, "delete_many", ".parquet", take_away)
+    storage = Meanwhile(builder.storage, take_away, before=ending(".parquet"))
     service, recorded = service_of(builder, storage)
     held: list[None] = []
-    service.contents.store.lock = Meanwhile(lambda: held.append(None))
+    service.contents.store.lock = LockHeldByAnother(lambda: held.append(None))
     with pytest.raises(ConflictError, match="could not be completed, another process is working on it"):
         service.execute_pending()
     assert (recorded, len(held)) == ([], 2)  # as it began, and for the one attempt to complete it
@@ -114,7 +114,7 @@ def test_an_instant_that_is_gone_is_not_completed_again_and_again(layout):
 def test_a_clean_that_another_process_completed_is_not_recorded_again(layout):
     """Its result is the other's, and the metadata table is left as the other left it."""
     builder, _ = planned(layout)
-    storage = Before(builder.storage, "delete_many", ".parquet", lambda: finished_by_another(builder))
+    storage = Meanwhile(builder.storage, lambda: finished_by_another(builder), before=ending(".parquet"))
     service, recorded = service_of(builder, storage)
     (result,) = service.execute_pending()
     assert result.superseded and recorded == []
@@ -135,10 +135,11 @@ def test_a_clean_that_another_process_completed_first_deletes_nothing_again(layo
 
     requested = f"{instant.requested_time}.clean.requested"
     recording = RecordingStorage(builder.storage)
-    storage = recording if lock == "waited for" else Before(recording, "read", requested, finish)
+    at_reading = Meanwhile(recording, finish, before=ending(requested), verbs=["read"])
+    storage = recording if lock == "waited for" else at_reading
     service, recorded = service_of(builder, storage)
     if lock == "waited for":
-        service.contents.store.lock = Meanwhile(finish)
+        service.contents.store.lock = LockHeldByAnother(finish)
     (result,) = service.execute_pending()
     assert (result.superseded, result.deleted_count, recorded) == (True, 0, [])
     assert result.metadata.total_files_deleted == 1
@@ -158,7 +159,7 @@ def test_a_clean_that_another_process_withdrew_first_deletes_nothing(layout):
         assert builder.storage.delete(store.path(instant))
 
     service, recorded = service_of(builder)
-    service.contents.store.lock = Meanwhile(withdraw)
+    service.contents.store.lock = LockHeldByAnother(withdraw)
     (result,) = service.execute_pending()
     assert result.withdrawn and not result.is_finished
     assert (result.why_spared, result.deleted_count, recorded) == ("another process withdrew it", 0, [])
@@ -170,13 +171,13 @@ def test_a_clean_that_another_process_withdrew_first_deletes_nothing(layout):
 def test_a_clean_that_another_process_has_just_begun_is_carried_out_with_it(layout):
     """Rule A-73: deleting twice does no harm, so the one that comes second goes on."""
     builder, instant = planned(layout)
-    ending = f"{instant.requested_time}.clean.inflight"
+    inflight = f"{instant.requested_time}.clean.inflight"
 
     def begin() -> None:
         store = builder.table().contents.store
         store.transition(instant, store.read_plan(instant))
 
-    service, _ = service_of(builder, Before(builder.storage, "create_new", ending, begin))
+    service, _ = service_of(builder, Meanwhile(builder.storage, begin, before=ending(inflight)))
     (result,) = service.execute_pending()
     assert result.is_finished and not result.superseded
     assert result.deleted_count == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudi_py.errors import ConflictError, CorruptMetadata
-from hudi_py.fsview import needed
+from hudi_py.fsview import group_files
 from hudi_py.fsview.survivors import lost_survivors
 from hudi_py.model.files import format_base_file
 from hudi_py.model.instant import Action
@@ -170,7 +170,7 @@ def test_groups_that_an_archived_commit_replaced_need_no_newest_file(replaced_at
     """Archival went beyond a savepoint: only the archive tells any more that a group was replaced after it."""
     builder = versions(commits=2)
     builder.storage.delete(path_of(builder, "a", 2))
-    monkeypatch.setattr(needed, "load_archived_replaced", lambda *_: {("r0", "a"): replaced_at})
+    monkeypatch.setattr(group_files, "load_archived_replaced", lambda *_: {("r0", "a"): replaced_at})
     table = builder.table()
     lost = lost_survivors(table.contents, table.timeline, {"r0": (NAME("a", at(1)),)})
     assert set(lost) == (set() if replaced_at > at(2) else {("r0", "a")})

@@ -157,6 +157,11 @@ def commands(storage: MemoryStorage):
         lambda: table().plan_clean(commits_retained=1),
         lambda: table().plan_clean(hours_retained=1, keep_daily=1, keep_weekly=1),
         lambda: table().overview(),
+        lambda: table().history(archived=True),
+        lambda: table().simulate(commits_retained=1),
+        lambda: table().diff(at(1)),
+        lambda: table().usage(),
+        lambda: table().explain("eu"),
         lambda: table().services.rollback().plan(at(5)),
         lambda: table().services.restore().plan(at(1)),
     )

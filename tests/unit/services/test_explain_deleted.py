@@ -1,4 +1,4 @@
-"""Of a file that is gone: which clean deleted it, by which policy, and whether it can come back."""
+"""Of a deleted file: which clean deleted it, by which policy, and whether it can come back."""
 
 from __future__ import annotations
 

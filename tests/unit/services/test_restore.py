@@ -13,7 +13,7 @@ from hudi_py.model.instant import Action, State
 from hudi_py.model.records import CommitMetadata, InstantInfo, RestorePlan, WriteStat
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
-from support.between import Before
+from support.meanwhile import Meanwhile, ending
 from support.tables import SYNC, TableBuilder, at, data_files, done
 from support.undoing import clustering, merge_on_read_history
 
@@ -289,11 +289,11 @@ def test_what_comes_between_the_plan_and_its_first_file_withdraws_the_restore(bu
         else:
             builder.table().take_lease(ttl="1h", at=at(5), holder="a test")
 
-    storage = Before(builder.storage, "create_new", ".restore.requested", comes)
+    storage = Meanwhile(builder.storage, comes, before=ending(".restore.requested"))
     before = set(data_files(builder.storage))
     with pytest.raises(ConflictError, match="nothing was changed"):
         Table(storage, clock=builder.clock).restore(at(2))
-    assert storage.does is None
+    assert storage.fired
     assert before <= set(data_files(builder.storage))
     table = builder.table()
     assert not table.timeline.of([Action.RESTORE]).instants

@@ -13,6 +13,7 @@ from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
 from hudi_py.table import Table
 from hudi_py.txn.lease_lock import TABLE_LOCK, parse_lease
 from support.crash_states import data_files, open_real, real_table
+from support.meanwhile import Meanwhile
 from support.metadata_tables import write
 from support.tables import TableBuilder, at, rows_of
 from support.writes import CHANGES, NEW, OLD, create_table, open_table, upsert
@@ -168,18 +169,8 @@ def test_rows_of_several_writers_need_a_lock():
     assert storage.files() == before
 
 
-class Meanwhile(DelegatingStorage):
-    """Lets another process act right before the lock is taken for a certain purpose."""
-
-    def __init__(self, inner, purpose, act):
-        super().__init__(inner)
-        self.purpose, self.act = purpose, act
-
-    def create_new(self, path, data):
-        if path == LOCK and self.act is not None and self.purpose in data.decode():
-            act, self.act = self.act, None
-            act()
-        self.inner.create_new(path, data)
+def _takes_lock(purpose):
+    return lambda path, data: path == LOCK and purpose in data.decode()
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -199,7 +190,7 @@ def test_a_writer_that_turns_out_to_live_is_not_rolled_back(layout, returns):
         else:
             builder.commit(at(2), {"eu": ["b"]})
 
-    storage = Meanwhile(builder.storage, "rollback of", act)
+    storage = Meanwhile(builder.storage, act, before=_takes_lock("rollback of"))
     lazy = {"hoodie.clean.failed.writes.policy": "LAZY"}
     table = Table(storage, settings={**LOCKED, **lazy}, clock=builder.clock)
     table.clean(commits_retained=5)
@@ -230,11 +221,11 @@ def test_what_others_do_between_plan_and_lock_is_planned_for(layout):
     def act():
         asked.append(True)
         if len(asked) == 1:  # the first holding looks for damaged cleans; the plan is made after it
-            storage.act = act
+            storage.fired = None
         else:
             builder.savepoint(at(2), {"eu": [held]})
 
-    storage = Meanwhile(builder.storage, "hudi_py clean ", act)
+    storage = Meanwhile(builder.storage, act, before=_takes_lock("hudi_py clean "))
     table = Table(storage, settings=LOCKED, clock=builder.clock)
     (result,) = table.clean(commits_retained=1)
     assert len(asked) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import attrs
 import pytest
 
 from hudi_py.errors import CorruptMetadata
@@ -24,7 +25,13 @@ from hudi_py.model.records import (
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
 from hudi_py.timeline.before_start import Before
-from hudi_py.timeline.completions import contents_of, lost_completions, refuse_lost_completions, undone_by
+from hudi_py.timeline.completions import (
+    contents_of,
+    lost_completions,
+    refuse_lost_completions,
+    undone_by,
+    undone_writes,
+)
 from hudi_py.timeline.timeline import Timeline
 from support.tables import SYNC, TableBuilder, at
 
@@ -112,6 +119,26 @@ def test_undoing_nothing_is_known_from_not_knowing():
     assert undone_by(RollbackPlan(instant_to_rollback=None)) == set()
     assert undone_by(None) is None
     assert undone_by(clean_of(3)) is None
+
+
+@LAYOUTS
+@pytest.mark.parametrize("restored", [False, True])
+def test_an_attempt_that_was_rolled_back_may_have_run_again(layout, restored):
+    """B-25: a service keeps its time, so a restore later on does not say which attempt wrote a file."""
+    builder = TableBuilder(layout)
+    for number, action in ((2, "commit"), (3, "compaction")):
+        info = InstantInfo(at(number), action)
+        content = attrs.evolve(rollback(number), instants_rollback=(info,))
+        data = codec.encode_rollback_metadata(content, sync=SYNC)
+        builder.instant(at(number + 3), "rollback", State.COMPLETED, data)
+    if restored:
+        builder.instant(at(8), "restore", State.COMPLETED, codec.encode_restore_metadata(restore(2, 3), sync=SYNC))
+    table = builder.table()
+    undone = undone_writes(table.contents, table.timeline)
+    assert {time: each.may_run_again for time, each in undone.items()} == {at(2): False, at(3): True}
+    by = {at(8)} if restored else {at(5), at(6)}
+    assert by == {time for each in undone.values() for time in by if time in each.by}
+    assert undone_writes(table.contents, table.timeline, after=at(8)) == {}
 
 
 @pytest.mark.parametrize("content", [clean_of(3), plan_of(3), built_on(3)], ids=["clean", "clean plan", "commit"])

@@ -152,6 +152,23 @@ def test_z4_layout_2_logs_follow_the_completion_of_their_delta_commit(completion
     assert [bool(each.log_files) for each in group.slices] == [position == 0, position == 1]
 
 
+@pytest.mark.parametrize(("completion", "time"), [(at(5), at(1)), (at(7), at(6)), (None, at(9))])
+def test_z4_layout_2_logs_pass_over_base_files_that_nobody_is_shown(completion, time):
+    """
+    Of a write that failed or runs (at 3), and of a later one than the end of the view (at 9): a delete there would come
+    to nothing. A log file whose own write is pending stays on the newest slice of all, as in Hudi.
+    """
+    names = [(TableBuilder.base_name("f", at(number)), 1) for number in (1, 3, 6, 9)] + [(f".f_{at(4)}.log.1_0-1-0", 1)]
+    done = [at(1), at(4), at(6)]
+    completions = {} if completion is None else {at(4): completion}
+    view = context(
+        visible=done, completed=done, first=at(1), last=at(6), completion_times=completions, pending_times={at(3)}
+    )
+    partition = build_partition(view, "p", names)
+    slices = [*partition.groups[0].slices, *partition.uncommitted]
+    assert [each.base_instant_time for each in slices if each.log_files] == [time]
+
+
 def test_leftover_of_a_retried_task_does_not_make_a_second_file():
     """One base file per slice: the larger write token, as Hudi's map keeps the last one."""
     names = [f"f_{token}_{at(1)}.parquet" for token in ("0-1-1", "0-1-0")]

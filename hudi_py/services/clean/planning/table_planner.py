@@ -104,6 +104,7 @@ class TablePlanner:
         seen = self.situation(without_expired=True)
         plan = self.plan_of(seen, self.deadline(), details=details, sizes=sizes)
         if details or sizes:
+            # A dry run has to refuse what the real run would refuse.
             self.refuse_lost(seen, plan)
             plan = attrs.evolve(plan, refused=barred(self.contents.store.storage, plan.files))
         why = self.contents.store.deletion.why_off()
@@ -262,6 +263,7 @@ class TablePlanner:
         if not seen.windows:
             return Unseen()  # plans by file versions look at all partitions anyway
         if seen.scope.everything:
+            # The partitions of a full listing are not known before it ends.
             return Unseen(everything=True)
         return Unseen(partitions=frozenset(self.scope_partitions(seen.scope)) - examination.seen)
 
@@ -285,6 +287,7 @@ class TablePlanner:
 
     def scope_partitions(self, scope: Scope) -> tuple[str, ...]:
         """Partitions that an incremental plan looks at, sorted."""
+        # Kept, because plan, progress and comparison ask for the same partitions.
         known = self._scopes.get(scope)
         if known is None:
             paths = set(scope.partitions)
@@ -338,7 +341,7 @@ class TablePlanner:
         """Partitions in scope, and those where a clean left files; only their folders show those files."""
         scope = seen.scope
         folders = FolderListing(self.contents.store.storage)
-        # By folder, even with a metadata table: that was told that these files are deleted (K-12).
+        # By folder, even with a metadata table: that lists these files as deleted (K-12).
         for path in sorted(seen.leftovers):
             entries = folders.partition(path, details=details)
             if is_partition(entries):  # the note may be wrong: nothing is deleted from a folder that is not a partition
