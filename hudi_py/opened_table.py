@@ -6,7 +6,7 @@ What is shown of it (partitions, files, rows) is in `hudi_py.table_view`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from hudi_py.config.hooks import hook_config
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig, TableType
 from hudi_py.config.uses import Use
-from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
+from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
@@ -154,9 +154,7 @@ class OpenedTable(Shown):
     @cached_property
     def _opened(self) -> tuple[Timeline, Listing]:
         opened = open_snapshot(self._store, self.config, self.settings)
-        # After `refresh_timeline` there is an older one, and what was computed from it.
-        if self.__dict__.pop("timeline", None) != opened[0]:
-            self.__dict__.pop("view_context", None)
+        self.__dict__.pop("timeline", None)  # after `refresh_timeline` there is an older one
         return opened
 
     @property
@@ -185,13 +183,41 @@ class OpenedTable(Shown):
 
     def _forget(self) -> None:
         # Timeline and listing belong together: one without the other would mix two times of the table.
-        for name in ("timeline", "view_context", "_opened"):
+        for name in ("timeline", "_opened", "_context"):
             self.__dict__.pop(name, None)
 
-    @cached_property
+    @property
     def view_context(self) -> ViewContext:
         """The facts of the timeline that are needed to build the view of any partition."""
-        return load_context(self.timeline, self._contents)
+        return self._context_of(self.timeline)
+
+    def _context_of(self, timeline: Timeline) -> ViewContext:
+        """The same for a timeline that was taken with its listing: the table's may be another one by now."""
+        kept: tuple[Timeline, ViewContext] | None = self.__dict__.get("_context")
+        if kept is None or kept[0] != timeline:
+            self.__dict__["_context"] = kept = timeline, load_context(timeline, self._contents)
+        return kept[1]
+
+    def _listing_at(self, timeline: Timeline) -> Callable[[], Listing]:
+        """
+        Return what gives the listing of the moment at which a timeline was loaded.
+
+        Not the table's own at any later moment: beside a timeline that lacks its newest commits it lacks rows, too.
+        """
+        opened: tuple[Timeline, Listing] | None = self.__dict__.get("_opened")
+        if opened is not None and opened[0] == timeline:
+            return lambda: opened[1]
+
+        def loaded() -> Listing:
+            found, listing = self._opened
+            if found != timeline:
+                raise ConflictError(
+                    f"{self.storage.root} has changed since this snapshot was opened, and its files were not listed "
+                    "then; open it again"
+                )
+            return listing
+
+        return loaded
 
     def archived_timeline(self) -> Timeline:
         """

@@ -26,7 +26,15 @@ from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.paired_condition import rows_met
 from hudi_py.rows.stored_keys import FILE, KEY, PATH
 from hudi_py.rows.where import conditions_of
-from hudi_py.table_statements import as_stored, check_settable, logs_before, refuse_twice, with_values
+from hudi_py.table_statements import (
+    as_stored,
+    check_settable,
+    logs_before,
+    nulls_of,
+    refuse_twice,
+    row_of_nulls,
+    with_values,
+)
 from hudi_py.table_view import TableView
 from hudi_py.writing.found import Found
 
@@ -109,8 +117,23 @@ class Merge:
                         "no condition: those after it would never be reached"
                     )
 
+    def check(self, generator: KeyGenerator, schema: pa.Schema) -> None:
+        """See `hudi_py.table_statements.Statement`."""
+        self._check(generator, schema)
+        self._numbers(self.source, schema, _NUMBER)
+        # Both sides without values: a clause that fails with them fails with every row.
+        stored = pa.Table.from_batches([row_of_nulls(schema)])
+        source = pa.Table.from_batches([nulls_of(self.source.schema)])
+        for rows, seen in (
+            (Rows.MATCHED, _both(stored, source)), (Rows.LEFT, _both(stored, None)), (Rows.NEW, _of_source(source)),
+        ):  # fmt: skip
+            for clause in self._of(rows):
+                rows_met(clause.where, seen)
+                for name, expression in (clause.values or {}).items():
+                    expression.values(seen, schema.field(name).type)
+
     def find(self, table: TableView, generator: KeyGenerator, schema: pa.Schema) -> Found:
-        """See `hudi_py.table_statements.Find`."""
+        """See `hudi_py.table_statements.Statement`."""
         self._check(generator, schema)
         stored = table.rows(columns=self._wanted(generator, schema), with_meta=True).to_arrow()
         if not stored.num_rows:
@@ -227,7 +250,7 @@ class Merge:
             if clause.deletes:
                 yield _Change(found, None)
                 continue
-            # A column of the source may serve conditions only, and is no column of the table then.
+            # A column of the source may serve conditions only, and is not a column of the table then.
             names = [name for name in source.column_names if name in schema.names]
             update = clause.values or {name: Expression(f"`{_SOURCE}{name}`") for name in names}
             yield _Change(found, _updated(found, seen.take(mine), update, schema, generator))
@@ -250,10 +273,7 @@ class Merge:
     # --- rows of the source -------------------------------------------------------------------------------------------
     def _inserted(self, rows: pa.Table, schema: pa.Schema, generator: KeyGenerator) -> Iterator[pa.Table]:
         clauses = self._of(Rows.NEW)
-        seen = rows
-        for name in rows.column_names:
-            seen = seen.append_column(_SOURCE + name, rows.column(name))
-        batch = _batch(seen)
+        batch = _of_source(rows)
         chosen = _decided(clauses, batch)
         parts = []
         for number, clause in enumerate(clauses):
@@ -292,6 +312,14 @@ def _both(stored: pa.Table, source: pa.Table | None) -> pa.RecordBatch:
     for prefix, table in ((_TARGET, stored), (_SOURCE, source)):
         for field, column in () if table is None else zip(table.schema, table.columns, strict=True):
             both = both.append_column(prefix + field.name, column)
+    return _batch(both)
+
+
+def _of_source(rows: pa.Table) -> pa.RecordBatch:
+    """Return rows of the source as clauses for new rows see them: as ``c`` and as ``source.c``."""
+    both = rows
+    for name in rows.column_names:
+        both = both.append_column(_SOURCE + name, rows.column(name))
     return _batch(both)
 
 

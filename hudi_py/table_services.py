@@ -165,6 +165,7 @@ class TableServices:
             contents=self._table.contents,
             table=self._table.config,
             metadata_table=self.metadata_table,
+            # Asked only if the rollback is refused, because it reads all savepoints.
             ways_back=lambda: self.restore().ways_back(),
         )
 
@@ -202,6 +203,7 @@ class TableServices:
     def archive(self, **settings: int | bool) -> ArchiveService:
         """Return the archival service; arguments as for `hudi_py.Table.archive`."""
         self._table.require(Use.ARCHIVE)
+        # Arguments are called as the settings, with underscores for dots.
         named = {f"hoodie.{name.replace('_', '.')}": value for name, value in settings.items()}
         # Archival takes the settings of the clean, too: it must not archive what the clean still has to see.
         merged = self._table.settings.merged(named)
@@ -234,6 +236,7 @@ class TableServices:
         from hudi_py.snapshot.schema import refuse_column_ids
         from hudi_py.writing.options import base_file_options
 
+        # Rows are matched by the names of columns here, and with ids a name may have meant another column before.
         refuse_column_ids(self._table.contents, self._table.timeline, "a compaction")
         return CompactionService(
             contents=self._table.contents,
@@ -331,6 +334,7 @@ class TableServices:
 
     def expiry(self, config: ExpiryConfig, *, now: datetime | None = None) -> ExpiryService:
         """Return the service that finds the partitions that are older than they may be."""
+        # It ends in a commit that drops partitions.
         self._table.require(Use.WRITE)
         from hudi_py.services.expiry.service import ExpiryService
 
@@ -347,6 +351,7 @@ class TableServices:
             contents=self._table.contents,
             table=self._table.config,
             settings=self._table.settings,
+            # Called by the service, for which contradictory settings are a finding and not an error.
             clean=partial(self.clean_config, now=now, **options),
             clean_service=partial(self.clean, now=now),
         )
@@ -356,6 +361,7 @@ class TableServices:
         from hudi_py.services.usage.service import UsageService
 
         clean = self.clean(self.clean_config(now=now, **options), now=now)
+        # With a limit below 0, too, no file counts as small.
         return UsageService(clean, max(self._table.settings[PARQUET_SMALL_FILE_LIMIT], 0))
 
     @property

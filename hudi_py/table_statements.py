@@ -1,22 +1,25 @@
 """
 Finds the rows that a delete or an update changes, so that they can be written in the same commit.
 
-Rows are searched after the write has begun, so that no other commit can come in between. For merges see
-`hudi_py.table_merge`.
+Rows are searched after the write has begun, so that no other commit can come in between. What can be told without them
+is checked before. For merges see `hudi_py.table_merge`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Number
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
+import attrs
 import pyarrow as pa
 
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import compute
-from hudi_py.rows.condition import Where
+from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.rows.bound_where import bound_filters
+from hudi_py.rows.condition import Condition, Where
 from hudi_py.rows.expression import Expression
 from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.log_rules import log_rules_of
@@ -26,13 +29,55 @@ from hudi_py.table_view import TableView
 from hudi_py.writing.changes_in_logs import LogsBefore
 from hudi_py.writing.found import Found
 
-Find: TypeAlias = Callable[[TableView, KeyGenerator, pa.Schema], Found]
-"""Finds the rows: takes the table, its key generator and its storage schema."""
+
+class Statement(Protocol):
+    """A change of rows of a table, which finds them itself."""
+
+    def check(self, generator: KeyGenerator, schema: pa.Schema) -> None:
+        """
+        Refuse what cannot be done whatever rows the table has, before the write begins.
+
+        A write may roll back failed ones and make the metadata table as soon as it begins, and a refusal changes
+        nothing.
+
+        Args:
+            generator: Of the table's keys.
+            schema: The table's storage schema.
+
+        Raises:
+            ConfigError, WriteError: A column or value of the statement does not fit the table.
+        """
+        ...
+
+    def find(self, table: TableView, generator: KeyGenerator, schema: pa.Schema) -> Found:
+        """Find the rows, once the write has begun; the other arguments are those of `check`."""
+        ...
 
 
-def rows_to_delete(where: Where) -> Find:
+@attrs.frozen
+class _Delete:
+    """Deletes the rows that meet conditions."""
+
+    conditions: tuple[Condition, ...]
+
+    def check(self, _generator: KeyGenerator, schema: pa.Schema) -> None:
+        """See `Statement`."""
+        bound_filters(self.conditions, schema)
+
+    def find(self, table: TableView, generator: KeyGenerator, schema: pa.Schema) -> Found:
+        """See `Statement`."""
+        # Key columns alone: deletions are written by key. Where keys are generated, any column will do.
+        columns = list(generator.key_columns) or schema.names[:1]
+        found = table.rows(where=self.conditions, columns=columns, with_meta=True).to_arrow()
+        before = logs_before(table)
+        if before is not None:
+            before.check(found)
+        return Found(deleted=found.select([KEY, PATH, FILE]), before=before)
+
+
+def rows_to_delete(where: Where) -> Statement:
     """
-    Return a function that finds the rows which meet *where*.
+    Return the statement that deletes the rows which meet *where*.
 
     Raises:
         ConfigError: The condition is invalid, or there is none: an empty list would delete all rows.
@@ -42,36 +87,28 @@ def rows_to_delete(where: Where) -> Find:
         raise ConfigError(
             f'where={where!r} has no condition, and a delete needs one, if only "_hoodie_record_key is not null"'
         )
-
-    def find(table: TableView, generator: KeyGenerator, schema: pa.Schema) -> Found:
-        # Key columns alone: deletions are written by key. Where keys are generated, any column will do.
-        columns = list(generator.key_columns) or schema.names[:1]
-        found = table.rows(where=conditions, columns=columns, with_meta=True).to_arrow()
-        before = logs_before(table)
-        if before is not None:
-            before.check(found)
-        return Found(deleted=found.select([KEY, PATH, FILE]), before=before)
-
-    return find
+    return _Delete(conditions)
 
 
-def rows_to_update(values: Mapping[str, Any], where: Where) -> Find:
-    """
-    Return a function that finds the rows which meet *where*, and sets their new values.
+@attrs.frozen
+class _Update:
+    """Sets columns of the rows that meet conditions."""
 
-    Args:
-        values: Column to expression (text), or to a value that is not a text.
-        where: As for `TableView.rows`.
+    expressions: Mapping[str, Expression]
+    conditions: tuple[Condition, ...]
 
-    Raises:
-        ConfigError: An expression is invalid, or there is none.
-    """
-    expressions = expressions_of(values)
+    def check(self, generator: KeyGenerator, schema: pa.Schema) -> None:
+        """See `Statement`."""
+        check_settable(self.expressions, generator, schema)
+        bound_filters(self.conditions, schema)
+        row = row_of_nulls(schema)
+        with_values(row, self.expressions, schema, row)
 
-    def find(table: TableView, generator: KeyGenerator, schema: pa.Schema) -> Found:
-        check_settable(expressions, generator, schema)
-        stored = table.rows(where=where, with_meta=True).to_arrow()
-        batches = [with_values(batch, expressions, schema, batch) for batch in stored.to_batches()]
+    def find(self, table: TableView, generator: KeyGenerator, schema: pa.Schema) -> Found:
+        """See `Statement`."""
+        check_settable(self.expressions, generator, schema)
+        stored = table.rows(where=self.conditions, with_meta=True).to_arrow()
+        batches = [with_values(batch, self.expressions, schema, batch) for batch in stored.to_batches()]
         rows = pa.Table.from_batches(batches, schema=stored.schema)
         refuse_twice(rows, "the table has")
         before = logs_before(table)
@@ -79,7 +116,31 @@ def rows_to_update(values: Mapping[str, Any], where: Where) -> Find:
             before.check(stored, rows)
         return Found(rows=rows, updated=rows.num_rows, before=before)
 
-    return find
+
+def rows_to_update(values: Mapping[str, Any], where: Where) -> Statement:
+    """
+    Return the statement that gives the rows which meet *where* new values.
+
+    Args:
+        values: Column to expression (text), or to a value that is not a text.
+        where: As for `TableView.rows`.
+
+    Raises:
+        ConfigError: An expression or the condition is invalid, or there is no expression.
+    """
+    return _Update(expressions_of(values), conditions_of(where))
+
+
+def row_of_nulls(schema: pa.Schema) -> pa.RecordBatch:
+    """Return one row as statements see stored ones: expressions that fail with it fail with every row."""
+    names = [field for field in schema if field.name not in META_COLUMNS]
+    return nulls_of(pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *names]))
+
+
+def nulls_of(schema: pa.Schema) -> pa.RecordBatch:
+    """Return one row of nulls."""
+    nullable = pa.schema([field.with_nullable(nullable=True) for field in schema])
+    return pa.RecordBatch.from_arrays([pa.nulls(1, field.type) for field in nullable], schema=nullable)
 
 
 def logs_before(table: TableView) -> LogsBefore | None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError
-from hudi_py.fsview.build import PartitionView, build_partition, latest_slices
+from hudi_py.fsview.as_of import context_as_of
+from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.holes import holes_of
@@ -17,7 +18,7 @@ from hudi_py.opened_table import OpenedTable
 from hudi_py.snapshot.moments import EarlierSnapshot, LatestSnapshot, SavepointSnapshot
 from hudi_py.snapshot.overview import ColumnRange, Overview
 from hudi_py.snapshot.retained import completed_clean
-from hudi_py.snapshot.select import check_as_of, context_as_of
+from hudi_py.snapshot.select import check_as_of
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.timeline.completions import undone_writes
 
@@ -46,12 +47,18 @@ class TableView(OpenedTable):
 
     def partition(self, partition_path: str) -> PartitionView:
         """Return all file groups of a partition with sizes, including replaced and uncommitted files."""
-        entries = self.listing.partition(partition_path, details=True)
-        return build_partition(self.view_context, partition_path, ((e.name, e.size_bytes) for e in entries))
+        return self._partition_of(partition_path)[1]
 
     def file_slices(self, partition_path: str = "") -> tuple[FileSlice, ...]:
         """Return the newest slice of each file group that is not replaced, without files of pending writes."""
-        return latest_slices(self.view_context, self.partition(partition_path))
+        return latest_slices(*self._partition_of(partition_path))
+
+    def _partition_of(self, partition_path: str) -> tuple[ViewContext, PartitionView]:
+        # Taken together: another thread may refresh the table at any moment.
+        timeline, listing = self._opened
+        context = self._context_of(timeline)
+        entries = listing.partition(partition_path, details=True)
+        return context, build_partition(context, partition_path, ((e.name, e.size_bytes) for e in entries))
 
     def snapshot(self, as_of: str | datetime | None = None, *, savepoint: str | None = None) -> Snapshot:
         """
@@ -75,6 +82,7 @@ class TableView(OpenedTable):
         instant = self.timeline.find(self.resolve_time(savepoint), Action.SAVEPOINT)
         if instant is None or not instant.is_completed:
             raise ConfigError(f"there is no savepoint {savepoint}; see hudi-py savepoint list")
+        # By its own list, not by the timeline, which may have been archived behind it.
         held = {path: tuple(names) for path, names in self._contents.savepoint(instant).files.items()}
         return SavepointSnapshot(
             contents=self._contents,
@@ -86,12 +94,13 @@ class TableView(OpenedTable):
         )
 
     def _latest(self) -> LatestSnapshot:
+        timeline = self.timeline
         return LatestSnapshot(
             contents=self._contents,
-            timeline=self.timeline,
+            timeline=timeline,
             config=self.config,
             settings=self.settings,
-            listing=lambda: self.listing,
+            listing=self._listing_at(timeline),
         )
 
     def as_of(self, time: str | datetime) -> EarlierSnapshot:
@@ -107,6 +116,7 @@ class TableView(OpenedTable):
         """
         requested_time = self.resolve_time(time)
         timeline, listing = self._opened
+        context = self._context_of(timeline)
         # What a completed clean deleted follows from its record; a running clean has to be compared with the folders.
         clean = completed_clean(self._contents, timeline)
         check_as_of(
@@ -114,7 +124,7 @@ class TableView(OpenedTable):
             requested_time,
             earliest_retained=clean.earliest_commit_to_retain,
             holes=holes_of(clean),
-            pending_clusterings=frozenset(self.view_context.pending_clustering.values()),
+            pending_clusterings=frozenset(context.pending_clustering.values()),
             undone=lambda: undone_writes(self._contents, timeline, after=clean.start_clean_time),
         )
         found = EarlierSnapshot(
@@ -123,7 +133,7 @@ class TableView(OpenedTable):
             config=self.config,
             settings=self.settings,
             requested_time=requested_time,
-            view_context=context_as_of(self.view_context, requested_time),
+            view_context=context_as_of(context, requested_time),
             listing=listing.until(requested_time) if isinstance(listing, CheckedListing) else listing,
         )
         found.refuse_what_a_clean_took()
@@ -273,7 +283,7 @@ class TableView(OpenedTable):
     def _window(self, start: str | datetime | None, end: str | datetime | None) -> Window:
         from hudi_py.snapshot.window import Window
 
-        # `0` and `000`, as Hudi's readers spell the beginning of time, which is no valid instant.
+        # `0` and `000`, as Hudi's readers spell the beginning of time, which is not a valid instant.
         is_beginning = start is None or (isinstance(start, str) and not start.strip("0 "))
         after = "" if start is None or is_beginning else self.resolve_time(start)
         return Window(after, None if end is None else self.resolve_time(end))

@@ -43,7 +43,7 @@ from hudi_py.runtime.stopwatch import Stopwatch
 from hudi_py.storage.base import Storage
 from hudi_py.storage.retry import Retry
 from hudi_py.table_services import TableServices
-from hudi_py.table_statements import Find
+from hudi_py.table_statements import Statement
 from hudi_py.table_view import TableView
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.write_job import job_of
@@ -150,12 +150,12 @@ class WriteService:
         based_on = BasedOn(schema=text, by_bucket=buckets is not None, everywhere=looks_everywhere, searched=searched)
         return self._run(table, operation, schema.text, write_files, words, based_on)
 
-    def change(self, find: Find, operation: str, words: CommitWords = NO_WORDS) -> WriteResult:
+    def change(self, statement: Statement, operation: str, words: CommitWords = NO_WORDS) -> WriteResult:
         """
         Find rows of the snapshot and write them changed, in one commit, then clean and archive.
 
         Args:
-            find: Finds the rows, once the write has begun.
+            statement: Finds the rows, once the write has begun.
             operation: ``DELETE`` or ``UPSERT``.
             words: As for `write`.
 
@@ -163,9 +163,9 @@ class WriteService:
             TableNotFound: There is no table.
             As `write`.
         """
-        return self._repeated(words, operation, lambda: self._change(find, operation, words))
+        return self._repeated(words, operation, lambda: self._change(statement, operation, words))
 
-    def _change(self, find: Find, operation: str, words: CommitWords) -> WriteResult:
+    def _change(self, statement: Statement, operation: str, words: CommitWords) -> WriteResult:
         table = self._target.opened().refresh()
         generator = self._target.key_generator(table, computes_paths=operation != "DELETE")
         if operation != "DELETE" and time_partitions_of(table.config) is not None:
@@ -176,12 +176,13 @@ class WriteService:
         buckets = self._target.check(table, generator)
         text = self._schema_text(table)
         schema = resolve_schema(text, parse_record_schema(text), table.config.name)
+        statement.check(generator, schema.schema)
         # The stored keys and paths are used again, so an update never computes another key for a row that exists.
         keys_of = StoredKeys.like(generator)
         rules = MergeRules(MergeMode.COMMIT_TIME_ORDERING, ())  # a statement's rows win, whatever their ordering values
 
         def write_files(transaction: WriteTransaction) -> list[WrittenFile]:
-            found = find(table, generator, schema.schema)
+            found = statement.find(table, generator, schema.schema)
             job = job_of(self._settings, table, transaction, found.operation, schema, keys_of, rules, buckets)
             results = ArrowRows(found.to_write()).write(job) if found.count else []
             found.check(transaction.instant_time, results)

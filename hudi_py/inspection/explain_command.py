@@ -46,12 +46,13 @@ def explain(
     """
     Explain why a file is kept: the rules that keep it, and when a clean may delete it.
 
-    Of a file that is gone: which clean deleted it, when, and by which policy; from the archived timeline, too.
+    Of a deleted file: which clean deleted it, when, and by which policy; from the archived timeline, too.
 
     With --service compaction or clustering: why a file group is in the next plan of that service, or is not.
     """
     opened = common.open(table).read_only()
     if service != "clean":
+        # Silently ignored, they would look as if they had been taken into account.
         if any(options.values()) or full:
             raise ConfigError(f"--service {service} has no retention; leave the options of a clean out")
         now = common.planning_time(opened)
@@ -138,7 +139,7 @@ def _print(explanation: Explanation) -> None:
         say()
         say(f"{file.path}  {render.human_bytes(file.size_bytes)}, {file.kind}")
         if file.deleted_by is not None:
-            say(f"  gone        {file.rule}")
+            say(f"  deleted     {file.rule}")
             for fact in file.also:
                 say(f"  also        {fact}")
             continue

@@ -13,9 +13,10 @@ import traceback
 from types import TracebackType
 from typing import Final, TextIO
 
-# C0 (including line ends and tabs), DEL, C1, marks that change the direction of text, line separators, invisible tags.
+# C0 (including line ends and tabs), DEL, C1, marks that change the direction of text, line separators, invisible tags;
+# and surrogates, which stand for bytes in names that are not UTF-8: no stream takes them.
 _CONTROL: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\U000e0000-\U000e007f]"
 )
 
 
@@ -50,5 +51,5 @@ def _json_escape(match: re.Match[str]) -> str:
     if char in "\n\t\r":  # layout between JSON values; inside strings these are already escaped
         return char
     # JSON escapes units of UTF-16, two for a character beyond U+FFFF.
-    units = char.encode("utf-16-be")
+    units = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

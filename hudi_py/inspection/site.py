@@ -3,7 +3,7 @@ What the server of pages answers: a request becomes a response, without a socket
 
 Everything is read-only. A path is matched as a whole against few patterns, so no name in it reaches a file system; a
 table is named by its number. Requests of other sites are refused: by the names under which the server may be asked
-(a foreign name that resolves to this address is no way in), by origin, and by a token where there is one.
+(a foreign name that resolves to this address is refused), by origin, and by a token where there is one.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 COOKIE: Final = "hudi_py_token"
 _TABLE: Final = re.compile(r"/t/([0-9]{1,6})/([a-z]*(?:/[0-9]+)?)")
+# The page needs nothing of other sites, and they need nothing of it.
 _SECURITY: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -133,6 +134,7 @@ class Site:
         self._refuse_strangers(request)
         try:
             url = urlsplit(request.target)
+            # Bounded, because a query with a million fields would take memory before it is looked at.
             query = parse_qs(url.query, max_num_fields=20)
         except ValueError as error:
             raise Refused(HTTPStatus.BAD_REQUEST, "the address is malformed") from error
@@ -172,6 +174,7 @@ class Site:
             # The rest of the address stays as it was: only the token goes, from the address and from the history.
             rest = urlencode([(name, value) for name, values in query.items() if name != "token" for value in values])
             clean = "/" + path.lstrip("/")  # a path of two slashes would name another server
+            # Scripts cannot read it, and browsers do not send it for other sites.
             cookie = f"{COOKIE}={self._token}; HttpOnly; SameSite=Strict; Path=/"
             return Response(
                 HTTPStatus.SEE_OTHER,

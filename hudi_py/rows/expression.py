@@ -107,6 +107,7 @@ class Expression:
     def _factor(self) -> _Evaluate:
         if self._takes("-"):
             inner = self._factor()
+            # Checked, because the least integer has no positive counterpart.
             return lambda batch, target: compute.negate_checked(inner(batch, target))
         if self._takes("("):
             inner = self._sum()
@@ -138,6 +139,7 @@ class Expression:
             while self._takes(","):
                 parts.append(self._sum())
             self._require(")")
+            # A single part is joined with an empty text, so that the result is text in any case.
             whole = parts[0] if len(parts) > 1 else _binary("||", parts[0], _constant(""))
             for part in parts[1:]:
                 whole = _binary("||", whole, part)
@@ -202,6 +204,7 @@ def _number(text: str) -> _Evaluate:
     is_whole = text.isdigit()
 
     def number(_: pa.RecordBatch, target: pa.DataType) -> Any:
+        # By way of a float, a decimal would get other digits.
         if pa.types.is_decimal(target):
             return pa.scalar(Decimal(text))
         return pa.scalar(int(text), pa.int64()) if is_whole else pa.scalar(float(text))
@@ -229,6 +232,7 @@ def _concat(left: Any, right: Any) -> Any:
 
 def _divide(left: Any, right: Any) -> Any:
     if not (pa.types.is_decimal(left.type) or pa.types.is_decimal(right.type)):
+        # As in Spark SQL, where 1 / 2 is 0.5.
         left, right = _cast(left, pa.float64()), _cast(right, pa.float64())
     return compute.divide_checked(left, _without_zeros(right))
 
@@ -244,6 +248,7 @@ def _remainder(left: Any, right: Any) -> Any:
 
 
 def _without_zeros(numbers: Any) -> Any:
+    # Null, as in Spark SQL without its ANSI mode.
     zero = pa.scalar(0, pa.int64()).cast(numbers.type)
     return compute.if_else(compute.equal(numbers, zero), pa.scalar(None, numbers.type), numbers)
 
@@ -259,6 +264,7 @@ def _refuse_infinite(found: Any, values: Any) -> None:
         raise OverflowError(f"a number is too large for {values.type}")
 
 
+# Checked, because Arrow's plain functions wrap around, and a wrong number would be stored.
 _OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": compute.add_checked,
     "-": compute.subtract_checked,

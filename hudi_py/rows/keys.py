@@ -35,8 +35,10 @@ GENERATED: Final = "_hudi_py_generated_key"
 NULL_KEY_PART: Final = "__null__"
 EMPTY_KEY_PART: Final = "__empty__"
 
+# Hudi's own list (``PartitionPathEncodeUtils``): with one character more or less, rows of one value lie in two folders.
 _ESCAPED: Final = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 _UNSAFE_PLAIN: Final = re.compile(r"[\x00/:]")
+# A partition of such a name would be another folder, or a file that Hudi keeps there.
 _NO_SEGMENT: Final = PARTITION_METAFILES | {".", "..", METADATA_FOLDER}
 
 
@@ -154,6 +156,7 @@ class KeyGenerator:
         """Format each distinct value once: a batch has few distinct partition values."""
         if name in self.times:
             return self._time_segments(batch, name)
+        # Null and empty text share the folder of the default partition, as in Hudi.
         text: Any = _text(_column(batch, name), name, "partition path").fill_null("")
         encoded = text.dictionary_encode()
         segments = [self.format_segment(name, value) for value in encoded.dictionary.to_pylist()]
@@ -190,6 +193,7 @@ class KeyGenerator:
                 "hoodie.datasource.write.partitionpath.urlencode=true, which must be set when the table is created"
             )
         segment = value or DEFAULT_PARTITION
+        # With ``field=`` before it, no value can be one of the reserved names.
         if self.hive_style:
             return f"{name}={segment}"
         if segment in _NO_SEGMENT:
@@ -238,6 +242,7 @@ def key_generator_of(
         UnsupportedTable: The generator is not supported, or the table has no meta columns.
         ConfigError: See `KeyGenerator`.
     """
+    # Without the stored key there is nothing by which an update finds its row.
     if properties.get("hoodie.populate.meta.fields", "true").lower() == "false":
         raise UnsupportedTable(
             "the table has no meta columns (hoodie.populate.meta.fields=false); it cannot be written"
@@ -250,6 +255,7 @@ def key_generator_of(
     keys = _split(properties.get("hoodie.table.recordkey.fields", ""))
     partitions = _split(properties.get("hoodie.table.partition.fields", ""))
     kind = _kind(properties, keys, partitions)
+    # Before version 9 the form depends on the release, and only a stored key shows it.
     if single_field_prefixed is None and format_of(properties).prefixes_single_key:
         single_field_prefixed = True
     names = tuple(partition.partition(":")[0] for partition in partitions)
@@ -299,6 +305,7 @@ def virtual_keys_of(properties: Mapping[str, str], source: str) -> KeyGenerator 
 
 
 def _kind(properties: Mapping[str, str], keys: tuple[str, ...], partitions: tuple[str, ...]) -> KeyGeneratorKind:
+    # ``SIMPLE_AVRO`` differs from ``SIMPLE`` in the class that computes the key, not in the key.
     type_name = properties.get("hoodie.table.keygenerator.type", "").removesuffix("_AVRO")
     class_name = properties.get("hoodie.table.keygenerator.class", "")
     if not type_name and not class_name:
@@ -396,10 +403,12 @@ def _is_blank(text: Array) -> Any:
 def _refuse_keys(blank: Any, names: str) -> None:
     count = compute.sum(blank).as_py() or 0
     if count:
+        # All rows are refused: one without a key could never be updated or deleted.
         raise WriteError(f"record key {names} is null or empty in {count} rows; every row needs a key")
 
 
 def _prefixed(name: str, text: Any) -> Any:
+    # Null and empty text have words of their own, or two rows that differ in them would have the same key.
     value = text.fill_null(NULL_KEY_PART)
     value = compute.if_else(compute.equal(value, ""), EMPTY_KEY_PART, value)
     return compute.binary_join_element_wise(pa.scalar(f"{name}:"), value, "")

@@ -178,7 +178,7 @@ def written_log(
     deleted = 0 if changes.deletes is None else int(compute.sum(changes.deletes).as_py() or 0)
     written = len(changes.keys) - deleted
     earlier = tuple(log.name for log in file_slice.logs) if target.records_slice else ()
-    # Of a file without rows, too, the columns have to be told.
+    # A file without rows must name its columns, too.
     nothing = _with_meta(changes.rows.slice(0, 0), changes.keys.slice(0, 0), target, first_row_index)
     stat = WriteStat(
         file_id=file_slice.file_id,
@@ -190,6 +190,7 @@ def written_log(
         log_offset=0,
         log_files=(*earlier, name),
         num_writes=written,
+        # Which rows are new is unknown without the base file, so all count as updates, as in Hudi.
         num_update_writes=written,
         num_deletes=deleted,
         total_write_bytes=size_bytes,
@@ -243,6 +244,7 @@ def _with_meta(rows: pa.RecordBatch, keys: Array, target: LogTarget, first_row_i
 
 def _pieces(rows: pa.RecordBatch) -> Iterator[tuple[int, int]]:
     """Yield start and number of rows of each data block."""
+    # At least one row, however large it is.
     step = max(rows.num_rows // max(rows.nbytes // _PIECE_BYTES_MAX, 1), 1)
     for start in range(0, rows.num_rows, step):
         yield start, min(step, rows.num_rows - start)
@@ -252,6 +254,7 @@ def _parquet(rows: pa.RecordBatch, schema_text: str, options: BaseFileOptions) -
     out = io.BytesIO()
     with open_parquet(out, rows.schema, options) as writer:
         writer.write_batch(rows)
+        # Hudi reads the columns of a Parquet block by this schema.
         writer.add_key_value_metadata({AVRO_SCHEMA_KEY: schema_text})
     return out.getvalue()
 

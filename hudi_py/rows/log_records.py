@@ -199,7 +199,7 @@ def _rows(batch: pa.RecordBatch, shape: RecordShape, source: str, *, is_partial:
     flagged = _flagged(batch, shape.delete_marker)
     kinds = np.where(flagged, Kind.FLAGGED, Kind.ROW).astype(np.uint8)
     ordering = tuple(ordering_values(rows, field) for field in shape.ordering)
-    if ordering and ordering[0].type == pa.int32():  # to Hudi an int of 0 is no ordering value
+    if ordering and ordering[0].type == pa.int32():  # Hudi takes an int of 0 for a missing ordering value
         kinds[flagged & (ordering[0].fill_null(0).to_numpy(zero_copy_only=False) == 0)] = Kind.ALWAYS
     return LogRecords(
         keys=keys.cast(pa.string()),
@@ -225,6 +225,7 @@ def _flagged(batch: pa.RecordBatch, marker: tuple[str, str] | None) -> npt.NDArr
     names = batch.schema.names
     if _FLAG_COLUMN in names and pa.types.is_boolean(batch.schema.field(_FLAG_COLUMN).type):
         found |= _mask(batch.column(_FLAG_COLUMN))
+    # Flink marks deletes this way, and the row before an update.
     if _OPERATION_COLUMN in names:
         operations = pa.array(_DELETING_OPERATIONS, pa.string())
         found |= _mask(compute.is_in(batch.column(_OPERATION_COLUMN).cast(pa.string()), value_set=operations))
@@ -270,10 +271,12 @@ def _is_of(value: OrderingValue, arrow: pa.DataType) -> bool:
 
 def _ordering_column(values: Sequence[OrderingValue | None], field: Field) -> Any:
     plain = [None if value is None else value.value for value in values]
+    # From numbers, because Python's dates and times end with the year 9999.
     if pa.types.is_date(field.type):
         return pa.array(plain, pa.int32()).view(field.type)
     if pa.types.is_timestamp(field.type):
         return pa.array(plain, pa.int64()).view(field.type)
     if pa.types.is_decimal(field.type):
+        # Delete blocks have decimals with 15 digits behind the point, whatever the column has (``DecimalWrapper``).
         return pa.array(plain, pa.decimal128(38, 15)).cast(field.type, safe=False)
     return pa.array(plain, field.type)

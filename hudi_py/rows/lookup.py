@@ -25,7 +25,7 @@ from hudi_py.runtime.log import log
 
 _KEY_COLUMN = "_hoodie_record_key"
 _FEW_ROWS = 16_384
-"""Up to so many rows the keys are read faster than a filter is decoded, which has half a megabyte in any file."""
+"""Up to this number of rows, reading the keys is faster than decoding a filter, which has half a megabyte."""
 _LEGACY_BLOOM_KEY = "com.uber.hoodie.bloomfilter"
 _FOOTER_KEYS = (MIN_KEY, MAX_KEY, BLOOM_KEY, _LEGACY_BLOOM_KEY, BLOOM_TYPE_KEY, AVRO_SCHEMA_KEY)
 
@@ -68,6 +68,7 @@ class FileFooter:
         """
         possible = self._in_range(keys)
         if possible.any() and (bloom := self.bloom()) is not None:
+            # The range first, because decoding the filter takes longest.
             possible[possible] = bloom.might_contain(keys.filter(pa.array(possible)))
         return possible
 
@@ -126,6 +127,7 @@ def read_keys(stream: BinaryIO) -> ChunkedArray:
 def first_keys(stream: BinaryIO, count: int) -> Array:
     """Read up to *count* of the first record keys of a base file."""
     batches = open_base_file(stream).iter_batches(count, columns=[_KEY_COLUMN])
+    # One batch: the first key is needed to see its form, and a file may have millions.
     keys: Array = next((batch.column(0) for batch in batches), pa.array([], pa.string()))
     return keys
 
@@ -179,6 +181,7 @@ def _footer_of(file: Any, size_bytes: int) -> FileFooter:
         size_bytes=size_bytes,
         min_key=texts.get(MIN_KEY),
         max_key=texts.get(MAX_KEY),
+        # Files of releases from before Apache have the filter under the name of that time.
         bloom_text=texts.get(BLOOM_KEY, texts.get(_LEGACY_BLOOM_KEY)),
         bloom_type=texts.get(BLOOM_TYPE_KEY),
         avro_schema=texts.get(AVRO_SCHEMA_KEY),

@@ -87,6 +87,7 @@ def combine_changes(rows: pa.Table, keys: Array, rules: MergeRules, deletes: Arr
         deletes = None if deletes is None else deletes.take(winners)
     columns: Any = [_flat(column) for column in rows.columns]
     batch = pa.RecordBatch.from_arrays(columns, schema=rows.schema)
+    # Of a delete only the key and the ordering fields are used, so its other columns may hold anything.
     refuse_null_elements(batch if deletes is None else batch.filter(compute.invert(deletes)))
     return RowChanges(batch, keys, deletes)
 
@@ -145,9 +146,11 @@ def merge_base_file(
             for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group]):
                 merge.copy(conform_stored(batch, stored_schema), places[start : start + batch.num_rows])
                 start += batch.num_rows
+        # At the end, because only now all stored keys have been seen.
         inserted = merge.insert_rest()
         size_bytes = writer.close()
     except BaseException:
+        # Without a footer no reader takes the file for a whole one, and its marker leads the rollback to it.
         writer.abandon()
         raise
     return written_file(
@@ -199,6 +202,7 @@ class _Merge:
         if replaced.any():
             # Only rows that meet a change are compared; the assignment through the mask leaves the others as they are.
             replaced[replaced] = self._wins(stored, replaced, places)
+            # Before deleted rows are filtered out, because the change log needs their last values.
             self._log_changes(stored, replaced, places)
             dropped = replaced & self._is_delete[places]
             if dropped.any():
@@ -213,6 +217,7 @@ class _Merge:
             fresh = pa.array(replaced)
             count = stored.num_rows
             sequence_numbers = writer.sequence_numbers(count)
+            # A copied row keeps the time of its own commit, or incremental reads would return it again.
             columns[_COMMIT_TIME] = compute.if_else(fresh, writer.target.instant_time, columns[_COMMIT_TIME])
             columns[_SEQUENCE_NUMBER] = compute.if_else(fresh, sequence_numbers, columns[_SEQUENCE_NUMBER])
             used = _numbers(places[replaced])
@@ -258,6 +263,7 @@ class _Merge:
         self, stored: pa.RecordBatch, met: npt.NDArray[np.bool_], places: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
         """Decide for each stored row that meets a change whether the change wins."""
+        # Without ordering fields the later commit wins.
         if not self._fields:
             return np.ones(int(met.sum()), dtype=np.bool_)
         rows, chosen = _numbers(np.flatnonzero(met)), _numbers(places[met])

@@ -30,6 +30,7 @@ def _replace(kind: str = "INSERT_OVERWRITE_TABLE") -> Step:
 
 _VERSIONS: Final = {"options": {"file_versions_retained": 1}}
 _COMMITS: Final = {"options": {"commits_retained": 1}}
+_MULTIPLE: Final = {"settings": {"hoodie.clean.multiple.enabled": True}}
 _CLEAN: Final[Step] = ("clean", _VERSIONS)
 _PLAN: Final[Step] = ("plan_clean", _VERSIONS)
 _BACK: Final[Step] = ("rollback", {"back": 0})
@@ -423,6 +424,31 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
                 _crash(3, ("replace", {"kind": "INSERT_OVERWRITE", "seed": 395}), "succeed but report failure"),
                 _BACK,
             ),
+        ),
+    ),
+    "record index created again while a compaction of the metadata table is planned that names its files before": (
+        *(
+            (
+                Kind(version=version, metadata=True, rows=True, indexes=True),
+                (
+                    _write(647, small_files=True, services={"older_than": "1h", "min_file_versions": 2}),
+                    _write(366, small_files=False),
+                    ("statement", {"what": "delete", "seed": 59}),
+                    ("clock", {"hours": 1}),
+                    _crash(2, ("allow", {}), "succeed but report failure"),
+                    ("plan_clean", {"options": {"commits_retained": 1, "min_file_versions": 2}, **_MULTIPLE}),
+                    ("clean", {"options": {"older_than": "1h", "min_file_versions": 2}, **_MULTIPLE}),
+                    ("plan_clean", {"options": {"hours_retained": 1, "max_commits": 2}}),
+                    _write(101, small_files=False),
+                    _write(152, small_files=True),
+                    ("plan_compaction", {"seed": 900}),
+                    _write(217, small_files=False),
+                    _write(949, "BULK_INSERT", small_files=False),
+                    _crash(10, _write(400, small_files=True), "fail once"),
+                    _BACK,
+                ),
+            )
+            for version in (8, 9)
         ),
     ),
     "earlier time of a delta commit that completed after a later compaction": (

@@ -139,7 +139,7 @@ def play(seed: int, kind: Kind, steps: Sequence[Step], *, every_time: bool = Fal
                 world.clock.move(STEP)
                 _take(world, step)
                 world.settle()
-                world.check(times=None if every_time else _some_times(world, number))
+                _check(world, times=None if every_time else _some_times(world, number))
             _end(world)
         except Violation as violation:
             violation.told = tuple(world.told)  # type: ignore[attr-defined]
@@ -148,14 +148,25 @@ def play(seed: int, kind: Kind, steps: Sequence[Step], *, every_time: bool = Fal
 
 
 def _take(world: World, step: Step) -> None:
-    try:
+    with _errors_as_violations(step[0]):
         take(world, step)
+
+
+def _check(world: World, times: Sequence[str] | None = None) -> None:
+    with _errors_as_violations("check"):
+        world.check(times=times)
+
+
+@contextmanager
+def _errors_as_violations(what: str) -> Iterator[None]:
+    try:
+        yield
     except Violation:
         raise
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         raise Violation(
-            f"error: {type(error).__name__} in {where.name} of {step[0]}",
+            f"error: {type(error).__name__} in {where.name} of {what}",
             "".join(traceback.format_exception(error))[-1800:],
         ) from error
 
@@ -173,7 +184,7 @@ def _end(world: World) -> None:
         world.clock.move(STEP)
         _take(world, step)
         world.settle()
-        world.check()
+        _check(world)
 
 
 def outcome_of(seed: int, kind: Kind, steps: Sequence[Step]) -> tuple[Violation | None, Counter[str]]:

@@ -9,7 +9,7 @@ cannot be read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, cast
 
@@ -19,14 +19,14 @@ from hudi_py.errors import (
 )
 from hudi_py.model.instant import Action, State
 from hudi_py.storage.base import Storage
-from hudi_py.storage.wrappers import Paths
-from hudi_py.testing import FAILING_READS, INTERRUPTION_MODES, Crash, Faulty, T
+from hudi_py.testing import FAILING_READS, INTERRUPTION_MODES, Crash
 from support.history_keeping import DAMAGED_LEASE, KEEPING
 from support.history_laws import REFUSALS, Violation, refused_without_change
 from support.history_retention import RETENTION, files_with_rows, guard
 from support.history_services import SERVICES
 from support.history_world import Do, World
 from support.history_writes import WRITES
+from support.meanwhile import Meanwhile
 from support.tables import data_files
 
 Step = tuple[Any, ...]
@@ -40,18 +40,6 @@ MAY_LEAVE_A_FAILED_WRITE: Final = frozenset({*WRITES, "expire"}) - {"plan_cluste
 
 
 # ------------------------------------------------------------------ steps that hold steps
-class Meanwhile(Faulty):
-    """Right before mutation *n* another process does something."""
-
-    def __init__(self, inner: Storage, n: int, action: Callable[[], None]) -> None:
-        super().__init__(inner, n)
-        self.action = action
-
-    def _hit(self, verb: str, paths: Paths, call: Callable[[], T], data: bytes) -> T:
-        self.action()
-        return call()
-
-
 def take(world: World, step: Step) -> None:
     """
     Take a step of the history.
@@ -141,7 +129,7 @@ def _meanwhile(world: World, args: Mapping[str, Any], first: Step, second: Step)
         finally:
             world.settle()
 
-    faulty = Meanwhile(cast("Storage", world.storage), args["n"], other)
+    faulty = Meanwhile(cast("Storage", world.storage), other, n=args["n"])
     with suppress(*REFUSALS):
         perform(world, first, cast("Storage", faulty))
     if faulty.fired is not None:

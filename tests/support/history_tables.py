@@ -17,7 +17,7 @@ from support.tables import NOW, data_files
 
 @functools.cache
 def _content(name: str) -> dict[str, bytes]:
-    prefix = name.rpartition("-")[0] + "/"
+    prefix = name.rpartition("/")[2].rpartition("-")[0] + "/"
     with tarfile.open(FOLDER / f"{name}.tar.gz") as archive:
         files = [(member.name.removeprefix(prefix), member) for member in archive if member.isfile()]
         return {path: archive.extractfile(member).read() for path, member in files if not path.endswith(".crc")}

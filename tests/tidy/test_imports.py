@@ -113,6 +113,7 @@ PURE_MODULES = {
     "ladder",
     "scope",
     "windows",
+    "as_of",
     "build",
     "view",
     "layout",

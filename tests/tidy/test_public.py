@@ -1,17 +1,20 @@
 """The public surface, and what it costs to load it."""
 
 import importlib
-import importlib.util
 import inspect
 import json
+import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("pyspark", "py4j", "pandas", "numpy")
+SPARK = ("WriteClient", "read", "register")
+EXTRAS = ("pyspark", "py4j", "pandas", "polars", "duckdb")
 
 
 def loaded_by(code: str) -> set[str]:
@@ -35,9 +38,34 @@ def test_public_names_are_sorted_and_unique():
 @pytest.mark.parametrize("name", public_names())
 def test_public_name_is_there_and_documented(name):
     """Whoever finds a name finds out what it is for."""
-    value = getattr(importlib.import_module("hudi_py"), name)
+    package = importlib.import_module("hudi_py")
+    if name in SPARK and find_spec("pyspark") is None:
+        with pytest.raises(package.ConfigError, match=rf"{name} needs Spark: pip install 'hudi_py\[spark\]'"):
+            getattr(package, name)
+        return
+    value = getattr(package, name)
     if inspect.isclass(value) or inspect.isroutine(value):
         assert inspect.getdoc(value)
+
+
+def test_unit_tests_need_no_extra():
+    """`tools/test --fast` has none: what needs one says so with importorskip, or nothing of its module would run."""
+    asks = re.compile(rf"^(?:from|import) (?:hudi_py\.spark|{'|'.join(EXTRAS)})", re.MULTILINE)
+    paths = [str(path) for path in (ROOT / "tests/unit").rglob("*.py") if asks.search(path.read_text(encoding="utf-8"))]
+    assert paths
+    code = (
+        "import runpy, sys\n"
+        f"sys.modules.update(dict.fromkeys({EXTRAS!r}))\n"
+        f"for path in {paths!r}:\n"
+        "    try:\n"
+        "        runpy.run_path(path)\n"
+        "    except BaseException as error:\n"
+        "        assert type(error).__name__ == 'Skipped', f'{path}: {error!r}'"
+    )
+    tests = str(ROOT / "tests")
+    command = [sys.executable, "-c", f"import sys; sys.path.append({tests!r})\n{code}"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_import_is_quiet_and_loads_neither_spark_nor_pandas():

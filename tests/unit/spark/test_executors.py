@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("pyspark", reason="needs Spark")
+
 import hudi_py
 from hudi_py.engine.answers import Answering, packed, raise_first
 from hudi_py.engine.choice import SPARK_FILES_MIN, SPARK_FILES_MIN_REMOTE, AutoEngine, is_for_spark

@@ -4,6 +4,9 @@ import pickle
 import random
 
 import pytest
+
+pytest.importorskip("pyspark", reason="needs Spark")
+
 from pyspark.sql.types import StructType
 
 from hudi_py.errors import ConfigError, HudiError, RefusedError

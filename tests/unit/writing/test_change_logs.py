@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import hudi_py
-from hudi_py.errors import ConfigError
+from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.formats.change_block import decode_change_log
 from hudi_py.rows import change_log_file
 from hudi_py.rows.read import plain_rows
@@ -142,6 +142,23 @@ def test_changes_of_many_rows_are_in_blocks_of_limited_size(monkeypatch):
     blocks = list(decode_change_log(model.table.storage.read(path), path))
     assert sum(len(block.operations) for block in blocks) == len(changes)
     assert len(blocks) > 3
+
+
+@VERSIONS
+def test_a_change_log_that_was_cut_off_is_an_error(version, mode, monkeypatch):
+    """Wherever: a log without its last blocks, or without any, decodes as one of fewer changes."""
+    monkeypatch.setattr(change_log_file, "_BLOCK_BYTES_MAX", 100)
+    table = cdc_table(version, mode)
+    table.insert(arrow({(str(number), "eu"): 1 for number in range(60)}))
+    table.upsert(arrow({(str(number), "eu"): 2 for number in range(60)}))
+    assert sum(changes_of(table.refresh()).values()) == 120
+    (log,) = [path for path in table.storage.files() if path.endswith(".cdc")]
+    data = table.storage.read(log)
+    assert mode == "OP_KEY_ONLY" or len(list(decode_change_log(data, log))) > 1
+    for length in range(0, len(data), len(data) // 40):
+        table.storage.replace(log, data[:length])
+        with pytest.raises(CorruptMetadata, match="cut off"):
+            changes_of(table)
 
 
 @VERSIONS

@@ -5,9 +5,6 @@ import sys
 from datetime import date, datetime, timezone
 from decimal import Decimal
 
-import duckdb
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +12,10 @@ import pytest
 import hudi_py
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.local.data import arrow_table
+
+duckdb = pytest.importorskip("duckdb")
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 ROWS = [{"id": "a", "n": 1, "x": 0.5}, {"id": "b", "n": None, "x": None}]
 TABLE = pa.Table.from_pylist(ROWS, schema=pa.schema([("id", pa.string()), ("n", pa.int64()), ("x", pa.float64())]))

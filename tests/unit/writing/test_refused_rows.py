@@ -86,12 +86,16 @@ def test_a_refused_statement_is_abandoned_at_once(version, error, policy):
     storage = writes.create_table(version)
     writes.upsert(storage, writes.OLD)
 
-    def find(*_):
-        raise error("no answer")
+    class Statement:
+        def check(self, *_):
+            pass
+
+        def find(self, *_):
+            raise error("no answer")
 
     settings = admitted({"hoodie.clean.failed.writes.policy": policy})
     with pytest.raises(error, match="no answer"):
-        WriteService(storage, settings, SystemClock(), LocalEngine).change(find, "DELETE")
+        WriteService(storage, settings, SystemClock(), LocalEngine).change(Statement(), "DELETE")
     writes.assert_tidy(storage, error)
     assert not [path for path in storage.files() if ".heartbeat/" in path]
 

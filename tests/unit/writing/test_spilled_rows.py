@@ -178,7 +178,7 @@ def test_a_spill_has_no_name_that_a_killed_process_could_leave(tmp_path):
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     """With the setting that names it."""
-    with pytest.raises(ConfigError, match=r"absent is no folder.*hoodie.memory.spillable.map.path"):
+    with pytest.raises(ConfigError, match=r"absent is not a folder.*hoodie.memory.spillable.map.path"):
         Spill(pa.schema([("n", pa.int64())]), str(tmp_path / "absent"))
 
 
