@@ -176,7 +176,7 @@ def count(report: Path) -> Count:
 
 
 def verdict(codes: Sequence[int]) -> int:
-    """Return the exit code of the whole: a lane without tests is no failure as long as another one had some."""
+    """Return the exit code of the whole: a lane without tests is not a failure as long as another one had some."""
     if all(code == NO_TESTS for code in codes):
         return NO_TESTS
     return next((code for code in codes if code not in (0, NO_TESTS)), 0)

@@ -133,7 +133,7 @@ def base(inputs: str, path: str) -> dict[str, Any]:
 
 
 def upsert(inputs: str, path: str, batch: str) -> dict[str, Any]:
-    """``pyarrow``: rewrite exactly the touched files; ``spark``: a bare write of the batch, which is no floor."""
+    """``pyarrow``: rewrite exactly the touched files; ``spark``: a bare write of the batch, not a lower limit."""
     with Meter() as arrow:
         new = ds.dataset(f"{inputs}/{batch}").to_table()
         for region in pc.unique(new["region"]):
