@@ -109,6 +109,10 @@ SEQUENCES: Final[dict[str, tuple[Step, ...]]] = {
         _write(174), _write(462), _BACK, _savepoint(), _LEASE, _RESTORE, _W3,
     ),
     "lease beside a planned clean, clean": (_W1, _W2, _PLAN, _W3, ("lease", {"back": 1, "ttl": 5}), _CLEAN),
+    "lease between another one and the window of a planned clean, which takes none of its files": (
+        _W1, _W1, ("lease", {"back": 0, "ttl": 50}), _W2, _write(3, "BULK_INSERT"), _write(4, "BULK_INSERT"),
+        ("plan_clean", _COMMITS), ("lease", {"back": 2, "ttl": 5}), _RECOVER,
+    ),
     "clean counted from a commit that is undone, lease": (
         _W1, _W2, _W3, ("clean", _COMMITS), _BACK, _LEASE, _W2, ("clean", _COMMITS),
     ),

@@ -70,6 +70,7 @@ class RollbackExecutor:
             RefusedError: The plan names other files than those of the write, or files behind a symbolic link; nothing
                 was deleted.
             StorageError: A file could not be deleted; the rollback stays inflight.
+            CorruptMetadata: The target is visible, and a lease does not decode; nothing was deleted.
         """
         store = self.contents.store
         started = store.clock.now()
@@ -82,6 +83,7 @@ class RollbackExecutor:
         # Here for all ways: a stored plan, also of Apache Hudi, or one of a restore that is continued.
         if found is not None and found.is_completed:
             store.deletion.permit(f"rollback of {found}")
+            store.leases.in_force()  # raises if one does not decode: it may be of a reader of these rows
         begun = _begun(Requested(store, instant))
         # Asked before the target is reopened: afterwards it is not a completed one any more.
         keeps_plan = self._keeps_plan(found, target, publish=publish)

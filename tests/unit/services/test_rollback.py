@@ -24,6 +24,7 @@ from hudi_py.model.records import (
     RollbackRequest,
     WriteStat,
 )
+from hudi_py.timeline.leases import FOLDER as LEASES
 from support.tables import SYNC, TableBuilder, at, data_files
 from support.undoing import clustering, merge_on_read, times, update, updated
 
@@ -121,6 +122,22 @@ def test_rollback_under_way_is_finished_by_the_next_write(builder):
     assert len(builder.table().rollback_failed_writes()) == 1
     assert times(builder, "commit") == [at(1)]
     assert times(builder, "rollback") == [at(7)]
+
+
+def test_rollback_under_way_waits_while_a_lease_does_not_decode(builder):
+    """Its target is still visible, and the lease may be of a reader of those rows."""
+    plan = codec.encode_rollback_plan(builder.table().services.rollback().plan(at(2)), SYNC)
+    builder.instant(at(7), "rollback", State.REQUESTED, plan)
+    builder.instant(at(7), "rollback", State.INFLIGHT)
+    builder.storage.replace(f"{LEASES}/damaged.json", b"{")
+    before = data_files(builder.storage)
+    with pytest.raises(CorruptMetadata, match="lease release TABLE damaged"):
+        builder.table().rollback_failed_writes()
+    assert before == data_files(builder.storage)
+    assert times(builder, "commit") == [at(1), at(2)]
+    builder.table().release_lease("damaged")
+    assert len(builder.table().rollback_failed_writes()) == 1
+    assert times(builder, "commit") == [at(1)]
 
 
 @pytest.mark.parametrize("state", [State.INFLIGHT, State.COMPLETED])

@@ -240,13 +240,17 @@ def _back_to_leases(recheck: Recheck, plan: CleanerPlan) -> CleanerPlan:
     # Asked again: a lease that was taken since the last look has seen that this clean takes none of its files.
     leases = [each for each in recheck.contents.store.leases.in_force() if not covers(recheck.plan, each)]
     earliest, floor = plan.earliest_instant_to_retain, floor_of(leases)
-    if earliest is None or floor is None or floor >= earliest.requested_time:
+    if earliest is None or floor is None:
         return plan
     known = holes_of(plan)
     window = known.window or earliest.requested_time  # of a consumer, only the moment of its progress is promised
+    # Not the earliest: a plan that reaches back to one lease promises nothing between that one and its window.
+    if floor >= window:
+        return plan
     times = {*known.snapshots, *(lease.instant for lease in leases if lease.instant < window)}
     commits = () if recheck.timeline is None else recheck.timeline.commits.completed()
     start = max((commit.requested_time for commit in commits if commit.requested_time <= floor), default=floor)
+    start = min(start, earliest.requested_time)
     extra = Holes(window, tuple(sorted(times))).as_extra_metadata(start)
     return attrs.evolve(
         plan,
