@@ -29,7 +29,9 @@ from hudi_py.runtime.log import log
 from hudi_py.runtime.randomness import MACHINE, Randomness
 from hudi_py.services.clean.executing.recheck import covers
 from hudi_py.services.clean.planning.stored_plan import planned_names
+from hudi_py.services.undo.leased import hidden_by_undo
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.quarantine import pending_undos
 from hudi_py.timeline.timeline import Timeline
 
 _ID_BYTES = 6
@@ -106,7 +108,8 @@ class LeaseService:
             commit: The commit that is read; None for the progress of a consumer.
 
         Raises:
-            RefusedError, ConflictError: As `take`.
+            RefusedError: As `take`, or the undo of a clean is pending, after which the lease's time is not readable.
+            ConflictError: As `take`.
         """
         now = self.contents.store.load()
         found = None if commit is None else now.find(commit.requested_time, commit.action)
@@ -118,6 +121,16 @@ class LeaseService:
                     f"{self._root}: no {lease}: {by.action.value} {by.time} is pending and deletes files of "
                     f"{time}; wait until it is completed"
                 )
+        for time, rollback in pending_undos(self.contents, now).items():
+            start = hidden_by_undo(self.contents, now, time, lease)
+            if start:
+                raise RefusedError(
+                    f"{self._root}: no {lease}: {rollback} undoes clean {time}, and then only times from {start} on "
+                    "are readable; read one of those"
+                )
+        last = seen.completed(Action.CLEAN)[-1:]
+        if any(now.find(each.requested_time, Action.CLEAN) is None for each in last):
+            raise ConflictError(f"{self._root}: {last[0]} was undone or archived meanwhile; take the lease again")
         for clean in now.of([Action.CLEAN]):
             before = seen.find(clean.requested_time, Action.CLEAN)
             if before is None or not before.is_completed:

@@ -34,6 +34,7 @@ from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.planning.progress import PROGRESS
+from hudi_py.services.undo.leased import refuse_hiding_leased
 from hudi_py.services.undo.result import UndoReport
 from hudi_py.storage.base import Storage, StorageFailure
 from hudi_py.timeline.archive import is_archived
@@ -226,6 +227,8 @@ class UndoService:
             # A later clean that deleted nothing moved no window past these files, so it may stay.
             if each.action is Action.CLEAN and (each.is_pending or self._has_deleted(each)):
                 raise RefusedError(self._no(manifest, f"{each} came after it; undo that one first"))
+        if manifest.name not in pending_undos(self.contents, timeline):  # one that was begun has seen every lease
+            refuse_hiding_leased(self.contents, timeline, manifest.name)
 
     def _has_deleted(self, clean: Instant) -> bool:
         return any(done.delete_path_patterns for done in self.contents.clean(clean).partitions.values())
@@ -259,6 +262,9 @@ class UndoService:
         if pending is None:
             # A plan without files: the release that carries it out by mistake deletes nothing.
             requested = prepared(store, Action.ROLLBACK).request(RollbackPlan(instant_to_rollback=target))
+            # Again: a lease that is taken from now on sees the undo.
+            with requested.withdrawn_if_refused() as timeline:
+                refuse_hiding_leased(self.contents, timeline, manifest.name)
         else:
             requested = Requested(store, pending)
         begun = requested.begin()

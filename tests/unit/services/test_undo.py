@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 
 import pyarrow as pa
 import pytest
 
-from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.errors import ConfigError, HudiError, RefusedError
+from hudi_py.model.instant import Action
 from hudi_py.runtime.clock import FixedClock
+from hudi_py.storage.base import MUTATING_VERBS, READING_VERBS
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.table import Table
 from hudi_py.testing import Crash, StopAfter, interruptions
 from hudi_py.timeline import quarantine
 from support import writes
+from support.meanwhile import Meanwhile
 from support.tables import NOW, TableBuilder, at, data_files
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
@@ -407,3 +411,75 @@ def test_a_restore_forgets_no_file_that_an_undo_brought_back(version):
     (again,) = table().clean(file_versions_retained=1)
     assert set(again.deleted_files) == set(result.deleted_files)
     assert [each.code for each in table().check()] == []
+
+
+def versions_above_a_window(layout):
+    """A clean by file versions, under which a commit before the window of the clean before it can be read."""
+    builder = TableBuilder(layout)
+    for number, groups in ((1, ["f"]), (2, ["f"]), (3, ["f"]), (4, ["f", "g"])):
+        builder.commit(at(number), {"r0": groups})
+    opened(builder.storage, builder.clock).clean(commits_retained=1, min_file_versions=2)
+    builder.clock.move(timedelta(seconds=1))
+    for number in (5, 6):
+        builder.commit(at(number), {"r0": ["g"]})
+    (result,) = opened(builder.storage, builder.clock).clean(file_versions_retained=2)
+    builder.clock.move(timedelta(seconds=1))
+    return builder, result
+
+
+@LAYOUTS
+def test_undo_waits_for_a_lease_that_the_clean_before_would_not_let_read(layout):
+    """Once undone, the window of the clean before it counts again, and the lease is on an earlier time."""
+    builder, result = versions_above_a_window(layout)
+    lease = opened(builder.storage, builder.clock).take_lease(ttl="1h", at=at(3), holder="a reader")
+    before = builder.storage.files()
+    for dry_run in (True, False):
+        with pytest.raises(RefusedError, match=f"nothing was put back: lease {lease.id} of a reader at {at(3)}"):
+            opened(builder.storage, builder.clock).undo(result.instant, dry_run=dry_run)
+    assert builder.storage.files() == before
+    assert opened(builder.storage, builder.clock).as_of(at(3)).base_files()
+    opened(builder.storage, builder.clock).release_lease(lease.id)
+    assert opened(builder.storage, builder.clock).undo(result.instant).restored
+
+
+@LAYOUTS
+def test_undo_goes_on_in_spite_of_leases_where_the_window_holds_them(layout):
+    """The commit of the lease is one that the clean before it promises, too."""
+    builder, result = versions_above_a_window(layout)
+    opened(builder.storage, builder.clock).take_lease(ttl="1h", at=at(5), holder="a reader")
+    assert opened(builder.storage, builder.clock).undo(result.instant).restored
+
+
+@LAYOUTS
+def test_lease_and_undo_see_each_other_in_every_order(layout):
+    """A lease that was granted can be read when both have ended, or the undo did not happen."""
+    builder, result = versions_above_a_window(layout)
+    start = builder.storage.files()
+    endings = set()
+
+    def undo(storage):
+        opened(storage, builder.clock).undo(result.instant)
+
+    def lease(storage):
+        opened(storage, builder.clock).take_lease(ttl="1h", at=at(3), holder="a reader")
+
+    def or_refused(action, storage):
+        with suppress(HudiError):
+            action(storage)
+
+    for first, second in ((undo, lease), (lease, undo)):
+        n, fired = 0, True
+        while fired:
+            storage = MemoryStorage()
+            for path, data in start.items():
+                storage.replace(path, data)
+            beside = Meanwhile(
+                storage, partial(or_refused, second, storage), n=n, verbs=(*MUTATING_VERBS, *READING_VERBS)
+            )
+            or_refused(first, beside)
+            n, fired = n + 1, beside.fired is not None
+            table = opened(storage, builder.clock)
+            leases = table.leases()
+            assert all(table.as_of(each.instant).base_files() for each in leases)
+            endings.add((table.timeline.find(result.instant, Action.CLEAN) is None, bool(leases)))
+    assert {(True, False), (False, True)} <= endings <= {(True, False), (False, True), (False, False)}
