@@ -29,8 +29,8 @@ from hudi_py.runtime.log import log
 from hudi_py.runtime.randomness import MACHINE, Randomness
 from hudi_py.services.clean.executing.recheck import covers
 from hudi_py.services.clean.planning.stored_plan import planned_names
-from hudi_py.services.undo.leased import hidden_by_undo
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.hidden_leases import hidden_by_undo
 from hudi_py.timeline.quarantine import pending_undos
 from hudi_py.timeline.timeline import Timeline
 

@@ -34,11 +34,11 @@ from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.planning.progress import PROGRESS
-from hudi_py.services.undo.leased import refuse_hiding_leased
 from hudi_py.services.undo.result import UndoReport
 from hudi_py.storage.base import Storage, StorageFailure
 from hudi_py.timeline.archive import is_archived
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.hidden_leases import refuse_hiding_leased
 from hudi_py.timeline.quarantine import Manifest, forget, load_manifest, pending_undos, sizes_held
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
