@@ -228,15 +228,10 @@ def _scheduled(common: Common, opened: Table, instant: Instant | None) -> None:
 def _done(
     common: Common, opened: Table, results: list[CleanResult], service: CleanService, expired: tuple[Instant, ...]
 ) -> None:
-    from hudi_py.inspection.report import clean_report
+    from hudi_py.inspection.report import clean_contents, clean_report
 
     if common.as_json:
-        contents = []
-        for result in results:
-            # A clean that a time limit stopped has no completed file, and so no content.
-            done = opened.timeline.find(result.instant) if result.is_finished else None
-            contents.append(None if done is None else opened.contents.plain(done))
-        print_json(clean_report(results, contents, expired))
+        print_json(clean_report(results, clean_contents(opened, results), expired))
         return
     for instant in expired:
         say(f"savepoint {instant.requested_time} has expired and was deleted")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hudi_py.services.compaction.plan import Outlook
     from hudi_py.services.recovery.finding import RecoveryOutcome
     from hudi_py.services.rewriting.result import RewriteResult
+    from hudi_py.table import Table
     from hudi_py.writing.result import WriteResult
 
 Json = dict[str, Any]
@@ -213,6 +214,12 @@ def plan_stream(
             for clean in pending
         ],
     }
+
+
+def clean_contents(opened: Table, results: Iterable[CleanResult]) -> list[Json | None]:
+    """Return the decoded metadata of each clean; None for one that a time limit stopped: it has no completed file."""
+    found = [opened.timeline.find(result.instant) if result.is_finished else None for result in results]
+    return [None if done is None else opened.contents.plain(done) for done in found]
 
 
 def clean_report(

@@ -29,7 +29,9 @@ _TOKEN_LENGTH_MIN = 16
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address; any but the loopback needs --token.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="Port; 0 for a free one.")
 @click.option("--token", envvar="HUDI_PY_TOKEN", help="What requests have to know (or HUDI_PY_TOKEN).")
-@click.option("--allow-actions", is_flag=True, hidden=True)
+@click.option(
+    "--allow-actions", is_flag=True, help="Let those who know the token maintain, clean, compact, archive and recover."
+)
 @retention_options
 @command
 def serve(
@@ -43,7 +45,7 @@ def serve(
     options: CleanOptions,
 ) -> None:
     r"""
-    Serve the pages of tables to a browser, until Ctrl-C. Changes nothing.
+    Serve the pages of tables to a browser, until Ctrl-C. Changes nothing, unless --allow-actions is given.
 
     The page is that of hudi-py report and follows the table while jobs run. On the loopback address it asks for no
     token; on any other one it does, as a part of the address (?token=...) or as Authorization: Bearer.
@@ -53,21 +55,21 @@ def serve(
       hudi-py serve s3://lake/trips
       hudi-py serve /lake/warehouse --port 0
       HUDI_PY_TOKEN=... hudi-py serve --tables tables.txt --host 0.0.0.0
+      HUDI_PY_TOKEN=... hudi-py serve /lake/warehouse --allow-actions
     """
     from hudi_py.inspection.server import Server
     from hudi_py.inspection.site import Site
+    from hudi_py.inspection.site_actions import Actions
 
-    # Refused by name: whoever asks for it should learn that it is not a matter of spelling.
-    if allow_actions:
-        raise ConfigError(
-            "--allow-actions is not served: the server only reads; run the command that a finding names in a shell"
-        )
     sources = (*locations, *(() if source is None else (source,)))
     if not sources:
         raise ConfigError("give tables, a folder with tables in it, or --tables FILE")
     is_loopback = _is_loopback(host)
     if token is None and not is_loopback:
         raise ConfigError(f"--host {host} can be reached from other machines: give --token, or leave --host out")
+    # Without one every user and every program of this machine could change the tables.
+    if allow_actions and token is None:
+        raise ConfigError("--allow-actions needs a token: give --token, or HUDI_PY_TOKEN")
     # Letters and digits only: it stands in addresses and cookies as it is.
     if token is not None and (len(token) < _TOKEN_LENGTH_MIN or not token.isalnum() or not token.isascii()):
         raise ConfigError(f"--token needs at least {_TOKEN_LENGTH_MIN} characters, letters and digits only")
@@ -81,8 +83,14 @@ def serve(
         names = ("127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host.lower())
         # With a token any name will do: who knows it may ask, whatever the server is called.
         hosts = frozenset(f"{name}:{port}" for name in names) if is_loopback else None
+        actions = Actions(common.open, len(tables), options) if allow_actions else None
         server.site = Site(
-            tables, lambda table: common.open(table).read_only(), hosts=hosts, token=token, options=options
+            tables,
+            lambda table: common.open(table).read_only(),
+            hosts=hosts,
+            token=token,
+            options=options,
+            actions=actions,
         )
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
         if common.as_json:
@@ -94,6 +102,10 @@ def serve(
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
+            # What is cut off goes on with the next run; but who can wait has a table without leftovers.
+            if actions is not None and actions.is_running:
+                say("hudi-py: waiting for the action under way; Ctrl-C again ends it at once", file=sys.stderr)
+                actions.wait()
             say("hudi-py: stopped", file=sys.stderr)
 
 

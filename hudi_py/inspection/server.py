@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 from hudi_py.inspection.say import say
 from hudi_py.inspection.site import Request, Response, Site
+from hudi_py.inspection.site_actions import BODY_BYTES_MAX
 
 CONNECTIONS_MAX: Final = 64
 """Requests that are worked on at once; further ones are answered with 503."""
@@ -122,12 +124,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_body: bool) -> None:
         assert self.server.site is not None
-        # Working on an answer may take as long as it takes: a table may be large.
-        self._reading.cancel()
         # Names of headers may be written in any case.
         headers = {name.lower(): value for name, value in self.headers.items()}
+        # Only where it is of any use: a server that only reads looks at no body.
+        takes_body = self.command == "POST" and self.command in self.server.site.methods
+        body = self._body(headers) if takes_body else b""
+        # Working on an answer may take as long as it takes: a table may be large.
+        self._reading.cancel()
+        if body is None:
+            return
         try:
-            response = self.server.site.answer(Request(self.command, self.path, headers))
+            response = self.server.site.answer(Request(self.command, self.path, headers, body))
         except Exception as error:  # noqa: BLE001 - one bad request must not end without an answer
             say(f"hudi-py: serve: unexpected {type(error).__name__}: {error}", file=sys.stderr)
             response = Response(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"unexpected error\n")
@@ -142,6 +149,22 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(response.body)
         finally:
             writing.cancel()
+
+    def _body(self, headers: Mapping[str, str]) -> bytes | None:
+        """The body of a request; None after an answer that says what is wrong with it."""
+        length = headers.get("content-length", "")
+        if "transfer-encoding" in headers or not (length.isascii() and length.isdecimal()):
+            self.send_error(HTTPStatus.LENGTH_REQUIRED, "give the length of the body")
+            return None
+        # The length of the number first: one of a million digits takes long to read.
+        if len(length) > len(str(BODY_BYTES_MAX)) or int(length) > BODY_BYTES_MAX:
+            self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the body is too long")
+            return None
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            self.send_error(HTTPStatus.BAD_REQUEST, "the body is cut off")
+            return None
+        return body
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the name of the base class
         """Log nothing: addresses may have a token in them."""

@@ -1,9 +1,10 @@
 """
 What the server of pages answers: a request becomes a response, without a socket.
 
-Everything is read-only. A path is matched as a whole against few patterns, so no name in it reaches a file system; a
-table is named by its number. Requests of other sites are refused: by the names under which the server may be asked
-(a foreign name that resolves to this address is refused), by origin, and by a token where there is one.
+Everything is read-only, but for the actions of a server that was started with ``--allow-actions``. A path is matched as
+a whole against few patterns, so no name in it reaches a file system; a table is named by its number. Requests of other
+sites are refused: by the names under which the server may be asked (a foreign name that resolves to this address is
+refused), by origin, and by a token where there is one.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from hudi_py.errors import ConfigError, HudiError, TableNotFound
 from hudi_py.inspection.open_metrics import CONTENT_TYPE
 from hudi_py.inspection.page_data import page_document, version_of
 from hudi_py.inspection.page_file import api_html, list_html, page_html, policy
+from hudi_py.inspection.site_actions import ACTIONS, Actions, Busy, find_action
 from hudi_py.inspection.site_api import NoSuchThing, api_rows, find_endpoint, openapi, read_query
 from hudi_py.inspection.site_metrics import SiteMetrics
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 COOKIE: Final = "hudi_py_token"
 _TABLE: Final = re.compile(r"/t/([0-9]{1,6})/([a-z]*(?:/[0-9]+)?)")
+_DO: Final = re.compile(r"/t/([0-9]{1,6})/do/([a-z]+)")
 # The page needs nothing of other sites, and they need nothing of it.
 _SECURITY: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -53,11 +56,13 @@ class Request:
         method: In capitals.
         target: Path and query, as sent.
         headers: Names in lower case.
+        body: What came with it.
     """
 
     method: str
     target: str
     headers: Mapping[str, str] = attrs.field(factory=dict)
+    body: bytes = b""
 
 
 @attrs.frozen
@@ -93,6 +98,7 @@ class Site:
         hosts: Names (with port) under which the server may be asked; None for any, which takes a token.
         token: What requests have to know; None for none.
         options: Settings of cleaning, given at the start.
+        actions: What requests may change; None for nothing. Takes a token.
     """
 
     def __init__(
@@ -103,11 +109,13 @@ class Site:
         hosts: frozenset[str] | None,
         token: str | None = None,
         options: CleanOptions | None = None,
+        actions: Actions | None = None,
     ) -> None:
         assert hosts is not None or token is not None
+        assert actions is None or token is not None
         self.tables = tables
         self._open, self._hosts, self._token = open_table, hosts, token
-        self._options = options
+        self._options, self._actions = options, actions
         self._locks = [Lock() for _ in tables]
         self._documents: dict[int, dict[str, Any]] = {}
         self._metrics = SiteMetrics(tables, open_table, options or {})
@@ -124,13 +132,15 @@ class Site:
             return _json({"error": {"message": str(error)}}, HTTPStatus.BAD_REQUEST)
         except TableNotFound as error:
             return _json({"error": {"message": str(error)}}, HTTPStatus.NOT_FOUND)
+        except Busy as error:
+            return _json({"error": {"message": str(error)}}, HTTPStatus.CONFLICT)
         except HudiError as error:
             return _json({"error": {"kind": type(error).__name__, "message": str(error)}}, HTTPStatus.BAD_GATEWAY)
 
     def _answer(self, request: Request) -> Response:
-        # Before anything else, even before the token: nothing here can be changed by any request.
-        if request.method not in ("GET", "HEAD"):
-            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, "this server only reads")
+        # Before anything else, even before the token: without actions nothing here can be changed by any request.
+        if request.method not in self.methods:
+            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, "this server only reads; see hudi-py serve --allow-actions")
         self._refuse_strangers(request)
         try:
             url = urlsplit(request.target)
@@ -142,6 +152,8 @@ class Site:
         entered = self._admit(request, url.path, query)
         if entered is not None:
             return entered
+        if request.method == "POST":
+            return self._act(request, url.path, query)
         if url.path == "/":
             return self._front()
         fixed = self._fixed(url.path)
@@ -214,9 +226,9 @@ class Site:
         if path == "/metrics":
             return Response(HTTPStatus.OK, CONTENT_TYPE, self._metrics.text().encode())
         if path == "/openapi.json":
-            return _json(openapi())
+            return _json(openapi(self._actions is not None))
         if path == "/api":
-            return _html(api_html(api_rows()), policy("'none'"))
+            return _html(api_html(api_rows(openapi(self._actions is not None))), policy("'none'"))
         return None
 
     def _of_table(self, number: int, page: str, query: dict[str, list[str]]) -> Response:
@@ -235,6 +247,26 @@ class Site:
         # The policy of the page itself, in its head, names the hashes of its scripts.
         return _html(page_html(document, f"{document['table']['name']}: hudi-py serve"), None)
 
+    def _act(self, request: Request, path: str, query: dict[str, list[str]]) -> Response:
+        """Take an action on a table, or try it."""
+        assert self._actions is not None
+        found = _DO.fullmatch(path)
+        action = None if found is None else find_action(found[2])
+        if found is None or action is None or int(found[1]) >= len(self.tables):
+            raise Refused(HTTPStatus.NOT_FOUND, "there is no such action; /api lists them")
+        if query:
+            raise Refused(HTTPStatus.BAD_REQUEST, "an action takes no parameters in its address")
+        # No form of another site can send this kind of content, whatever the browser makes of the rest.
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body as application/json")
+        status, answer = self._actions.run(int(found[1]), self.tables[int(found[1])], action, request.body)
+        return _json(answer, status)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Methods of requests that are answered; bodies are read of ``POST`` only."""
+        return ("GET", "HEAD") if self._actions is None else ("GET", "HEAD", "POST")
+
     def _document(self, number: int) -> dict[str, Any]:
         """Collected once for each state of the timeline, however many ask at the same time."""
         # One lock for each table: a slow one must not keep the others waiting.
@@ -243,6 +275,8 @@ class Site:
             known = self._documents.get(number)
             if known is None or known["version"] != version_of(opened):
                 known = {**page_document(opened, options=self._options), "live": f"/t/{number}/"}
+                if self._actions is not None:
+                    known["actions"] = [{"name": each.name, "summary": each.summary} for each in ACTIONS]
                 self._documents[number] = known
             return known
 

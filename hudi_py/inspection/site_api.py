@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from hudi_py.errors import ConfigError
+from hudi_py.inspection.site_actions import ACTIONS
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
@@ -255,8 +256,8 @@ def read_query(endpoint: Endpoint, query: Mapping[str, list[str]]) -> dict[str, 
     return {name: values[0] for name, values in query.items()}
 
 
-def openapi() -> dict[str, Any]:
-    """Return the description of all addresses, as OpenAPI 3.1."""
+def openapi(has_actions: bool = False) -> dict[str, Any]:
+    """Return the description of all addresses, as OpenAPI 3.1; those that change tables only on request."""
     number = {"name": "number", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 0},
               "description": "Number of the table in /tables, from 0"}  # fmt: skip
     instant = {"name": "instant", "in": "path", "required": True, "description": "Requested time",
@@ -274,6 +275,8 @@ def openapi() -> dict[str, Any]:
         ]  # fmt: skip
         path = f"/t/{{number}}/{endpoint.path}"
         paths[path] = _operation(endpoint.summary, "application/json", endpoint.schema, parameters)
+    if has_actions:
+        paths |= {f"/t/{{number}}/do/{each.name}": _changing(each.summary, number) for each in ACTIONS}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -286,6 +289,28 @@ def openapi() -> dict[str, Any]:
         # Without a token on the loopback address, with one on every other.
         "security": [{}, {"token": []}],
     }
+
+
+def _changing(summary: str, number: Mapping[str, Any]) -> dict[str, Any]:
+    error = {"content": {"application/json": {"schema": _object(error="object")}}}
+    answer = {**_object(action="string", dry_run="boolean", is_due="boolean", lines="array"),
+              "required": ["action", "dry_run", "is_due", "lines", "result"]}  # fmt: skip
+    return {
+        "post": {
+            "summary": summary,
+            "parameters": [number],
+            "requestBody": {"required": True, "content": {"application/json": {"schema": {
+                **_object(dry_run="boolean"), "additionalProperties": False}}}},
+            "responses": {
+                "200": {"description": "What was done, or with dry_run would be", "content": {
+                    "application/json": {"schema": answer}}},
+                "400": {"description": "The body is wrong", **error},
+                "404": {"description": "There is no such table or action", **error},
+                "409": {"description": "It was refused, or another action runs on the table", **error},
+                "502": {"description": "The table is damaged, or its storage does not answer", **error},
+            },
+        }
+    }  # fmt: skip
 
 
 def _operation(summary: str, kind: str, schema: Mapping[str, Any], parameters: list[dict[str, Any]]) -> dict[str, Any]:
@@ -304,15 +329,18 @@ def _operation(summary: str, kind: str, schema: Mapping[str, Any], parameters: l
     }
 
 
-def api_rows() -> str:
-    """Return the addresses as the rows of an HTML table."""
+def api_rows(described: Mapping[str, Any]) -> str:
+    """Return the addresses that `openapi` describes as the rows of an HTML table."""
     rows = []
-    for path, operation in openapi()["paths"].items():
-        get = operation["get"]
-        taken = [f"{each['name']}: {each['description']}" for each in get["parameters"] if each["in"] == "query"]
+    for path, operation in described["paths"].items():
+        method, about = next(iter(operation.items()))
+        taken = [f"{each['name']}: {each['description']}" for each in about["parameters"] if each["in"] == "query"]
+        if method == "post":
+            taken.append('the body {"dry_run": true} or {"dry_run": false}')
         shown = f'<a href="{escape(path)}">{escape(path)}</a>' if "{" not in path else escape(path)
         rows.append(
-            f'<tr><th scope="row" class="path">{shown}</th><td>{escape(get["summary"])}</td>'
+            f'<tr><th scope="row" class="path">{"" if method == "get" else "POST "}{shown}</th>'
+            f"<td>{escape(about['summary'])}</td>"
             f"<td>{'<br>'.join(map(escape, taken))}</td></tr>"
         )
     return "".join(rows)

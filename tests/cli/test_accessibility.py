@@ -19,6 +19,7 @@ from hudi_py.inspection.page_data import page_document
 from hudi_py.inspection.page_file import page_html
 from hudi_py.inspection.server import Server
 from hudi_py.inspection.site import Site
+from hudi_py.inspection.site_actions import Actions
 from support import fixtures
 from support.browser import CHROMIUM, Browser
 from support.repository import ROOT
@@ -101,6 +102,25 @@ def test_all_views_pass_the_checker(lake, tmp_path, dark):
         assert not first.startswith("1:")
         assert browser.evaluate("document.getElementById('plan-command').textContent").endswith("--commits-retained 1")
         assert [each for each in browser.errors if "favicon" not in each and "404" not in each] == []
+        server.shutdown()
+
+
+def test_actions_pass_the_checker(lake, tmp_path):
+    """Their section, and the dialog that shows one before it is done."""
+    token = "0123456789abcdefABCDEF"
+    with Server(("127.0.0.1", 0), socket.AF_INET) as server, Browser(tmp_path / "profile") as browser:
+        server.site = Site(
+            (lake[0],), lambda where: hudi_py.open_table(where).read_only(), hosts=None, token=token,
+            actions=Actions(hudi_py.open_table, 1, {}),
+        )  # fmt: skip
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        for width in (360, 1200):
+            browser.resize(width, 900)
+            browser.open(f"http://127.0.0.1:{server.server_port}/t/0/?token={token}")
+            assert violations(browser) == [], width
+            browser.evaluate("document.querySelector('#actions button').click()")
+            browser.wait("document.getElementById('doing-text').textContent.includes('do')")
+            assert violations(browser) == [], width
         server.shutdown()
 
 

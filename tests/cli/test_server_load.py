@@ -149,10 +149,3 @@ def test_malformed_requests_are_refused(tmp_path, data):
     with running(tmp_path) as port:
         assert status(port, data) in (0, 400, 403, 405, 414, 421, 431, 501, 505)
         assert status(port) == 200
-
-
-def test_actions_are_refused_by_name(run, tmp_path):
-    """Whoever asks for them learns what to do instead."""
-    result = run("serve", tmp_path, "--allow-actions")
-    assert result.code == 2
-    assert "only reads" in result.err

@@ -373,6 +373,46 @@
     else if (all.length > 200) byId("partitions").createCaption().textContent = `The largest 200 of ${counted(all.length, "partition")}; filter to see others.`;
   };
 
+  // Actions: shown only by a server that takes them; each is tried first, and done after another click.
+  const act = async (name, isTrial) => {
+    const box = clear(byId("doing-text")), go = byId("doing-go");
+    go.disabled = true;
+    box.append(make("p", isTrial ? "Asking what it would do …" : "Under way; this may take long. It goes on if you close the page."));
+    let answer = null;
+    try {
+      const response = await fetch(`${data.live}do/${name}`, { method: "POST", credentials: "same-origin", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ dry_run: isTrial }) });
+      answer = await response.json();
+    } catch (error) {
+      answer = { error: { message: `no answer from the server (${error.message}); the timeline shows whether it was done` } };
+    }
+    clear(box);
+    if (answer.error) { box.append(make("p", `Not done: ${answer.error.message}`, "severity")); return; }
+    box.append(make("p", isTrial ? (answer.is_due ? "It would do this:" : "There is nothing to do:") : "Done:"));
+    const list = make("ul");
+    for (const line of answer.lines) list.append(make("li", line));
+    box.append(list);
+    go.disabled = !isTrial || !answer.is_due;
+  };
+
+  const actions = () => {
+    const offered = data.actions || [];
+    byId("actions-section").hidden = !offered.length;
+    byId("actions-link").hidden = !offered.length;
+    const box = clear(byId("actions"));
+    for (const each of offered) {
+      const button = make("button", `${each.name} …`);
+      button.type = "button";
+      button.addEventListener("click", () => {
+        byId("doing-title").textContent = `${each.name}: ${data.table.name}`;
+        byId("doing-go").onclick = () => act(each.name, false);
+        byId("doing").showModal();
+        act(each.name, true);
+      });
+      box.append(button, make("span", each.summary));
+    }
+  };
+  byId("doing-close").addEventListener("click", () => byId("doing").close());
+
   const drawCharts = () => {
     for (const [chart] of charts) chart.destroy();
     charts = [];
@@ -381,7 +421,7 @@
   };
 
   const draw = () => {
-    header(); tiles(); findings(); historyControls(); historyTable(); storage(); partitions(); drawCharts();
+    header(); tiles(); findings(); historyControls(); historyTable(); storage(); partitions(); actions(); drawCharts();
     byId("plan-box").hidden = !data.live;
     if (data.live) plan();
   };

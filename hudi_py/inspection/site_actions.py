@@ -1,0 +1,252 @@
+"""
+What the server of pages may change, once it was started with ``--allow-actions``: each action, tried or taken.
+
+Only actions that keep every committed row, and that go on by themselves after an interruption. What takes rows back
+(rollback, restore, undo, expiry) stays in a shell, where a person names the instant.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from http import HTTPStatus
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from hudi_py.errors import ConfigError, ConflictError, RefusedError
+from hudi_py.model.words import counted
+from hudi_py.runtime.log import log
+
+if TYPE_CHECKING:
+    from hudi_py.config.clean_options import CleanOptions
+    from hudi_py.table import Table
+
+BODY_BYTES_MAX: Final = 16 * 1024
+"""Of the body of a request; those of actions are some tens of bytes."""
+_LINES_MAX: Final = 50
+
+
+@attrs.frozen
+class Told:
+    """
+    What an action did, or would do.
+
+    Args:
+        lines: For people, one fact each.
+        is_due: Whether there is, or was, anything to do.
+        document: The document of the command of the same name, with ``--json``.
+    """
+
+    lines: Sequence[str]
+    is_due: bool
+    document: Any
+
+
+@attrs.frozen
+class Action:
+    """
+    Something that the server may do to a table.
+
+    Args:
+        name: Last part of its address, and the name of its command.
+        summary: What it does, as the page says it.
+        take: Does it, or with the second argument only tells what it would do.
+    """
+
+    name: str
+    summary: str
+    take: Callable[[Table, bool, CleanOptions], Told]
+
+
+class Busy(Exception):
+    """Another request has an action running on the table."""
+
+
+class Actions:
+    """
+    Runs actions on tables, one at a time on each.
+
+    Args:
+        open_table: Opens a location, for changes.
+        count: Number of tables.
+        options: Settings of cleaning, given at the start.
+    """
+
+    def __init__(self, open_table: Callable[[str], Table], count: int, options: CleanOptions) -> None:
+        self._open, self._options = open_table, options
+        self._locks = [Lock() for _ in range(count)]
+
+    def run(self, number: int, location: str, action: Action, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
+        """
+        Take an action, or try it.
+
+        Args:
+            number: Of the table.
+            location: Of the table.
+            action: One of `ACTIONS`.
+            body: JSON, ``{"dry_run": true}`` or ``{"dry_run": false}``.
+
+        Returns:
+            Status and answer.
+
+        Raises:
+            ConfigError: The body is something else.
+            Busy: Another action runs on the table.
+            HudiError: The action failed, as its command would.
+        """
+        dry_run = _dry_run(body)
+        if not self._locks[number].acquire(blocking=False):
+            raise Busy(f"another action runs on {location}; wait until it has ended")
+        try:
+            log.info("serve.action", action=action.name, table=location, dry_run=dry_run)
+            told = action.take(self._open(location), dry_run, self._options)
+        except (RefusedError, ConflictError) as error:
+            return HTTPStatus.CONFLICT, {"error": {"kind": type(error).__name__, "message": str(error)}}
+        finally:
+            self._locks[number].release()
+        lines = [*told.lines[:_LINES_MAX]]
+        if len(told.lines) > len(lines):
+            lines.append(f"and {len(told.lines) - len(lines)} more; hudi-py {action.name} {location} tells all")
+        return HTTPStatus.OK, {
+            "action": action.name, "dry_run": dry_run, "is_due": told.is_due, "lines": lines, "result": told.document,
+        }  # fmt: skip
+
+    def wait(self) -> None:
+        """Return when no action runs; none can begin afterwards."""
+        for lock in self._locks:
+            lock.acquire()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether any action runs."""
+        return any(lock.locked() for lock in self._locks)
+
+
+def _dry_run(body: bytes) -> bool:
+    try:
+        given = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"the body is not JSON ({type(error).__name__})") from error
+    if not isinstance(given, dict) or set(given) != {"dry_run"} or not isinstance(given["dry_run"], bool):
+        raise ConfigError('the body has to be {"dry_run": true}, or {"dry_run": false} to carry the action out')
+    return given["dry_run"]
+
+
+# ------------------------------------------------------------------ the actions
+def _maintain(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:
+    from hudi_py.config import keys
+    from hudi_py.inspection.maintain_command import maintenance_entry
+
+    # As `hudi-py maintain`: the setting tells writers to leave the services to us.
+    opened.settings = opened.settings.without(keys.TABLE_SERVICES_ENABLED)
+    report = (opened.read_only() if dry_run else opened).maintain(dry_run=dry_run)
+    lines, is_due = [], False
+    for step in report.steps:
+        is_step_due = step.is_done or (step.found is not None and step.found.is_due)
+        is_due = is_due or is_step_due
+        word = "failed" if step.error else "done" if step.is_done else "due" if is_step_due else "nothing to do"
+        why = str(step.error) if step.found is None else step.found.why
+        lines.append(f"{step.step.value}: {word}{why and f' ({why})'}")
+    return Told(lines, is_due, maintenance_entry(report))
+
+
+def _clean(opened: Table, dry_run: bool, options: CleanOptions) -> Told:
+    from hudi_py.inspection.report import clean_contents, clean_report, plan_report
+
+    if dry_run:
+        from hudi_py.services.clean.executing.outlook import outlook
+
+        tried = opened.rehearsal()
+        service = tried.services.clean(tried.services.clean_config(**options))
+        plan = service.plan(sizes=True)
+        pending = [outlook(service.contents, instant) for instant in tried.timeline.pending("clean")]
+        lines = [f"clean {each.instant.requested_time} is pending and would be finished first" for each in pending]
+        due = plan.would_schedule and service.config.services_enabled
+        if due:
+            lines.append(f"{_files(plan.file_count, plan.size_bytes)} would be deleted")
+        elif not pending:
+            lines.append("nothing would be deleted")
+        lines += [*plan.warnings, *(f"refused: {reason}" for reason in plan.breakers)]
+        return Told(lines, (due and not plan.breakers) or bool(pending), plan_report(plan, pending))
+    results = opened.clean(**options)
+    lines = [
+        f"clean {each.instant}: withdrawn, nothing was deleted ({each.why_spared})"
+        if each.withdrawn
+        else f"clean {each.instant}: {_files(len(each.deleted_files), each.bytes_freed)} deleted"
+        + (f", {counted(len(each.failed_files), 'file')} could not be" if each.failed_files else "")
+        + ("; more is left for the next clean" if each.has_more_to_do else "")
+        for each in results
+    ]
+    return Told(lines or ["nothing to clean"], bool(results), clean_report(results, clean_contents(opened, results)))
+
+
+def _compact(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:
+    from hudi_py.inspection.report import compaction_report, rewrite_report
+
+    if dry_run:
+        tried = opened.rehearsal()
+        found = tried.services.compaction().plan()
+        pending = [instant.requested_time for instant in tried.timeline.pending("compaction")]
+        lines = [f"compaction {time} is pending and would be carried out first" for time in pending]
+        groups = counted(len(found.plan.operations), "file group")
+        lines.append(f"{groups} would be compacted" if found.would_schedule else f"nothing is due: {found.reason}")
+        return Told(lines, found.would_schedule or bool(pending), compaction_report(found, pending))
+    results = opened.compact()
+    lines = [f"compaction {each.instant}: {counted(each.file_groups, 'file group')}" for each in results]
+    return Told(lines or ["nothing was due"], bool(results), rewrite_report(results, "compactions"))
+
+
+def _archive(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:
+    from hudi_py.inspection.report import instant_entry
+
+    if dry_run:
+        plan = opened.rehearsal().services.archive().plan()
+        instants, bound, merges = plan.instants, plan.bound, 0
+    else:
+        done = opened.archive()
+        instants, bound, merges = done.instants, done.bound, done.merges
+    lines = [f"{counted(len(instants), 'instant')} {'would be ' if dry_run else ''}archived"]
+    reason = None if bound is None else bound.value
+    if reason is not None:
+        lines.append(f"no more, because of: {reason}")
+    document = {"archived": [instant_entry(each) for each in instants], "kept_because": reason, "merges": merges}
+    return Told(lines, bool(instants), document)
+
+
+def _recover(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:
+    from hudi_py.inspection.report import recovery_entry
+
+    outcomes = opened.recover(dry_run=dry_run)
+    lines = []
+    for each in outcomes:
+        finding = each.finding
+        end = f"failed: {each.error}" if each.error else "done" if each.done else "open" if each.is_open else "to do"
+        lines.append(
+            f"{finding.instant or finding.problem.value}: {finding.problem.value}, {finding.step.value}: {end}"
+        )
+    is_due = any(not each.is_open for each in outcomes)
+    return Told(lines or ["nothing to recover"], is_due, [recovery_entry(each) for each in outcomes])
+
+
+def _files(count: int, size_bytes: int | None) -> str:
+    from hudi_py.inspection.render import human_bytes
+
+    return f"{counted(count, 'file')} ({human_bytes(size_bytes)})"
+
+
+ACTIONS: Final[Iterable[Action]] = (
+    Action(
+        "maintain", "Everything that is due: failed writes, tags, clean, archival and what the policy asks", _maintain
+    ),
+    Action("clean", "Delete file slices that the retention does not keep; finishes pending cleans first", _clean),
+    Action("compact", "Write log files into new base files; carries out pending compactions first", _compact),
+    Action("archive", "Move instants that nobody needs any more out of the active timeline", _archive),
+    Action("recover", "Repair the table after a crash; stop writers that have no heartbeat before", _recover),
+)
+
+
+def find_action(name: str) -> Action | None:
+    """Return the action of this name."""
+    return next((each for each in ACTIONS if each.name == name), None)
