@@ -1,8 +1,8 @@
 """
 What the server of pages may change, once it was started with ``--allow-actions``: each action, tried or taken.
 
-Only actions that undo no commit, and that go on by themselves after an interruption. What undoes something that is named
-(rollback, restore, undo) stays in a shell.
+Only actions that undo no commit, and that go on by themselves after an interruption. What undoes something that is
+named (rollback, restore, undo) stays in a shell.
 """
 
 from __future__ import annotations

@@ -154,6 +154,18 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             ),
         }.items()
     },
+    "deletes requested before a compaction that completed meanwhile, record index": (
+        (
+            Kind(version=9, metadata=True, deltas=True, rows=True, indexes=True, global_index="GLOBAL_BLOOM"),
+            (
+                _write(991, small_files=False),
+                _write(126),
+                _write(562, "DELETE", small_files=False),
+                _write(300, "DELETE"),
+                ("meanwhile", {"n": 11}, ("statement", {"what": "merge", "seed": 822}), ("compact", {})),
+            ),
+        ),
+    ),
     "restore below a newer savepoint, table of Hudi": (
         (Kind(fixture="cow_savepoints-1.0.2"), (("restore", {"back": 1}),)),
         (Kind(fixture="cow_savepoints-0.15.0"), (("restore", {"back": 1}),)),

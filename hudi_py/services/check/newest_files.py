@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hudi_py.model.files import parse_base_file
+from hudi_py.model.files import parse_base_file, parse_log_file
+from hudi_py.model.instant import Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
@@ -31,19 +32,32 @@ def newest_files(contents: Contents, timeline: Timeline, files_max: int) -> list
         files_max: About how many; at least one commit is taken whole.
     """
     found: list[WrittenData] = []
-    closed: set[tuple[str, str]] = set()  # groups that were replaced, or whose base file is found
+    # Groups that were replaced ("9" is above all times), or whose base file is found: to the time of that.
+    closed: dict[tuple[str, str], str] = {}
+    tells_slice = contents.store.config.format.log_naming.tells_slice
     # Newest first, until enough files are found: older ones were looked at when they were new.
     for instant in reversed(timeline.commits.completed()):
         metadata = contents.commit(instant)
         for path, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
             # Readers open no file of a replaced group, so nothing has to be right about it.
-            closed.update((path, file_id) for file_id in file_ids)
-        written = [each for each in _written(metadata) if each[:2] not in closed]
+            closed.update(((path, file_id), "9") for file_id in file_ids)
+        written = [
+            each
+            for each in _written(metadata)
+            # A delta commit may have been requested before the compaction on whose base file its log files are.
+            if each[:2] not in closed or (not tells_slice and _is_above(each, instant, closed[each[:2]]))
+        ]
         found += written
-        closed.update(each[:2] for each in written if parse_base_file(each.name) is not None)
+        bases = (each[:2] for each in written if parse_base_file(each.name) is not None)
+        closed.update((group, instant.requested_time) for group in bases)
         if len(found) >= files_max:
             break
     return found
+
+
+def _is_above(file: WrittenData, instant: Instant, base_time: str) -> bool:
+    """Whether a file of layout 2 is a log file of the slice that a base file of this time began (rule Z-4)."""
+    return parse_log_file(file.name) is not None and (instant.completion_time or "") > base_time
 
 
 def _written(metadata: CommitMetadata) -> Iterator[WrittenData]:
