@@ -68,6 +68,15 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.clean.retention.policy import Reason, Verdict
     from hudi_py.services.clustering.plan import PlannedClustering, PlannedGroup
+    from hudi_py.services.erasure.facts import (
+        ErasureHolds,
+        ErasurePlace,
+        ErasureReport,
+        ErasureTrace,
+        ErasureVerdict,
+        HeldFile,
+        LastRemoval,
+    )
     from hudi_py.services.expiry.plan import ExpiryPlan, ExpiryReport, PartitionVerdict
     from hudi_py.services.explain.explain import Awaited, Need
     from hudi_py.services.explain.files import Explanation, FileExplanation
@@ -137,6 +146,9 @@ _NAMES = {
     "config.retention_policy": "RetentionPolicy",
     "services.expiry.plan": "ExpiryPlan ExpiryReport PartitionVerdict",
     "services.maintenance.service": "Chore ChoreReport ChoreResult MaintenanceReport",
+    "services.erasure.facts": (
+        "ErasureHolds ErasurePlace ErasureReport ErasureTrace ErasureVerdict HeldFile LastRemoval"
+    ),
     "services.orphans.facts": "OrphanAction OrphanFate OrphanFile OrphanReport OrphanVerdict",
     "services.orphans.service": "OrphanOptions",
     "services.recovery.finding": "Problem RecoveryFinding RecoveryOutcome Step",
@@ -203,6 +215,11 @@ __all__ = [
     "Difference",
     "EarlierSnapshot",
     "Engine",
+    "ErasureHolds",
+    "ErasurePlace",
+    "ErasureReport",
+    "ErasureTrace",
+    "ErasureVerdict",
     "Event",
     "ExpiryOptions",
     "ExpiryPlan",
@@ -214,11 +231,13 @@ __all__ = [
     "FileTotals",
     "Finding",
     "GroupExplanation",
+    "HeldFile",
     "Holder",
     "Hook",
     "HudiError",
     "Instant",
     "InstantInfo",
+    "LastRemoval",
     "Lease",
     "LogFile",
     "MaintenanceReport",

@@ -6,6 +6,7 @@ Nothing is changed, and no JVM is needed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from hudi_py.services.check.findings import Finding
+    from hudi_py.services.erasure.facts import ErasureReport
     from hudi_py.services.simulation.plan import Simulation
     from hudi_py.services.usage.facts import Usage
     from hudi_py.snapshot.difference import Difference
@@ -63,6 +65,36 @@ class TableInsight(TableView):
             CorruptMetadata: An instant that decides about files is damaged.
         """
         return TableServices(self).usage(now=now, **options).run()
+
+    def erased(
+        self,
+        *,
+        partition: str | None = None,
+        keys: str | Sequence[str] = (),
+        now: datetime | None = None,
+        **options: Unpack[CleanOptions],
+    ) -> ErasureReport:
+        """
+        Tell whether the bytes of a partition, or of record keys, are gone from every file; see docs/erasure.md.
+
+        Reads every file that may hold them: with *keys* the keys of all files, or of those of *partition*.
+
+        Args:
+            partition: Its path; ``""`` for a table without partitions.
+            keys: Record keys, as ``_hoodie_record_key`` has them.
+            now, options: As for `hudi_py.Table.plan_clean`; they decide when the next clean deletes a file.
+
+        Returns:
+            The files that hold them or may hold them, what keeps each, and, if there is none, since when.
+
+        Raises:
+            ConfigError: Neither is given, or the table never had the partition.
+            UnsupportedTable: Keys are asked for, and the table's rows hold none.
+            ConflictError: The table kept changing while it was looked at.
+            CorruptMetadata: The timeline or its archive is damaged.
+        """
+        wanted = (keys,) if isinstance(keys, str) else tuple(keys)
+        return TableServices(self).erasure(partition, wanted, now=now, **options).run()
 
     def simulate(self, **options: Unpack[CleanOptions]) -> Simulation:
         """

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from hudi_py.services.compaction.service import CompactionService
     from hudi_py.services.deletion.service import DeletionService
     from hudi_py.services.doctor.service import DoctorService
+    from hudi_py.services.erasure.service import ErasureService
     from hudi_py.services.expiry.service import ExpiryService
     from hudi_py.services.orphans.service import OrphanOptions, OrphanService
     from hudi_py.services.policy.service import PolicyService
@@ -363,6 +364,20 @@ class TableServices:
         clean = self.clean(self.clean_config(now=now, **options), now=now)
         # With a limit below 0, too, no file counts as small.
         return UsageService(clean, max(self._table.settings[PARQUET_SMALL_FILE_LIMIT], 0))
+
+    def erasure(
+        self,
+        partition: str | None,
+        keys: tuple[str, ...],
+        *,
+        now: datetime | None = None,
+        **options: Unpack[CleanOptions],
+    ) -> ErasureService:
+        """Return the service that proves that bytes are gone; *options* as for `hudi_py.Table.plan_clean`."""
+        from hudi_py.services.erasure.service import ErasureService
+
+        clean = self.clean(self.clean_config(now=now, **options), now=now)
+        return ErasureService(clean=clean, partition=partition, keys=keys)
 
     @property
     def metadata_table(self) -> MetadataTableKeeper:

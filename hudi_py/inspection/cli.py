@@ -247,6 +247,7 @@ from hudi_py.inspection import (  # noqa: E402
     deletion_command,
     doctor_command,
     du_command,
+    erased_command,
     expire_command,
     explain_command,
     fleet_command,
@@ -274,6 +275,7 @@ main.add_command(deletion_command.deletion)
 main.add_command(doctor_command.doctor)
 main.add_command(du_command.du)
 main.add_command(expire_command.expire_partitions)
+main.add_command(erased_command.erased)
 main.add_command(explain_command.explain)
 main.add_command(fleet_command.entry)
 main.add_command(fleet_command.fleet)

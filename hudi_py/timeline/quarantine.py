@@ -18,10 +18,12 @@ from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.model.files import OWN_FOLDER, is_partition_path, join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.json_document import parse_json
+from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.deletion import Permit
+from hudi_py.timeline.erasures import noted
 from hudi_py.timeline.timeline import Timeline
 
 FOLDER: Final = f"{OWN_FOLDER}/quarantine"
@@ -144,20 +146,23 @@ def sizes_held(storage: Storage, manifest: Manifest) -> dict[str, dict[str, int]
     return found
 
 
-def purge(storage: Storage, permit: Permit, now_ms: int, kept: Collection[str] = ()) -> tuple[str, ...]:
+def purge(storage: Storage, permit: Permit, clock: Clock, kept: Collection[str] = ()) -> tuple[str, ...]:
     """
     Delete the removals for good whose time in quarantine is over, see `removals_over`; return their names.
 
     Args:
         storage: Of the table.
         permit: To delete data.
-        now_ms, kept: As for `removals_over`.
+        clock: Tells which times are over.
+        kept: As for `removals_over`.
     """
     # Looked at again, because deletion may have been forbidden while a long clean ran.
     permit.check()
-    over = removals_over(storage, now_ms, kept)
+    over = removals_over(storage, int(clock.now().timestamp() * 1000), kept)
     for name in over:
-        forget(storage, name)
+        manifest = load_manifest(storage, name)
+        with noted(storage, () if manifest is None else tuple(manifest.files), clock):
+            forget(storage, name)
         log.info("quarantine.purged", removal=name)
     return over
 

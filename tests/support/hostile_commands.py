@@ -30,6 +30,8 @@ def commands(table: str, time: str) -> list[list[str]]:
         ["files", table, "--json"],
         ["clean", table, "--dry-run", "--commits-retained", "1"],
         ["explain", table, "."],
+        ["erased", table, "--partition", "a"],
+        ["erased", table, "--key", "1", "--json"],
         ["overview", table],
         ["check", table],
         ["read", table, "--limit", "3"],

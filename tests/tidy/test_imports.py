@@ -97,6 +97,7 @@ SERVICES = {  # an import between two services; None stands for all of them
     "compaction": {"rewriting", "rollback"},  # what an earlier attempt left is rolled back first (B-25)
     "clustering": {"rewriting", "rollback"},
     "explain": {"clean"},
+    "erasure": {"clean", "explain"},  # why a file is kept, in the words of explain
     "usage": {"clean", "explain"},  # the planner's verdicts, in the words of explain
     "simulation": {"clean"},
     "doctor": {"archive", "check", "clean", "explain", "usage"},  # what they would do, and the form of a finding

@@ -279,7 +279,7 @@ class CleanService:
         store = self.contents.store
         with store.lock.held("quarantine"):  # an undo holds it, too, from its first look at the files to its end
             undone = pending_undos(self.contents, store.load())
-            return purge(store.storage, permit, int(store.clock.now().timestamp() * 1000), undone)
+            return purge(store.storage, permit, store.clock, undone)
 
     def _remember_leftovers(self, seen: Situation, plan: CleanPlan) -> None:
         """Forget files left by earlier cleans that are deleted by now, or that the plan deletes."""

@@ -47,6 +47,7 @@ from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.completions import contents_of, undone_writes
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.deletion import Permit
+from hudi_py.timeline.erasures import noted
 from hudi_py.timeline.heartbeat import Rhythm, pulses
 from hudi_py.timeline.markers import read_markers
 from hudi_py.timeline.quarantine import Manifest, free_name, pending_undos, sizes_in, store_manifest
@@ -308,9 +309,11 @@ class OrphanService:
         for turn in turns:
             held = {path: why for path, earlier in turn.items() if path in now and (why := _held_back(earlier, failed))}
             paths = [path for path in turn if path in now and path not in held]
-            removed = (
-                self._storage.delete_many(paths) if kept_in is None else self._storage.move_many(paths, "", kept_in)
-            )
+            if kept_in is None:
+                with noted(self._storage, _folders_of(paths), self._store.clock):
+                    removed = self._storage.delete_many(paths)
+            else:
+                removed = self._storage.move_many(paths, "", kept_in)
             failed |= {path: each.message for path, each in removed.items() if isinstance(each, StorageFailure)} | held
             outcomes |= removed
         done = [path for path, each in outcomes.items() if each is True or isinstance(each, SideFileLeft)]
@@ -344,6 +347,10 @@ class OrphanService:
     @property
     def _storage(self) -> Storage:
         return self.contents.store.storage
+
+
+def _folders_of(paths: Iterable[str]) -> frozenset[str]:
+    return frozenset(path.rpartition("/")[0] for path in paths)
 
 
 def _held_back(earlier: Iterable[str], failed: Mapping[str, str]) -> str:

@@ -19,7 +19,7 @@ from hudi_py.config.table import TableConfig
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConflictError, StorageError
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.model.files import OWN_FOLDER
+from hudi_py.model.files import OWN_FOLDER, parse_data_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.service import CleanService
@@ -33,6 +33,7 @@ from hudi_py.services.savepoint.service import SavepointService
 from hudi_py.services.undo.service import UndoService
 from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.erasures import noted
 from hudi_py.timeline.heartbeat import Rhythm, delete_heartbeat, heartbeat_ages
 from hudi_py.timeline.properties_file import recover_properties
 from hudi_py.timeline.store import TimelineStore
@@ -232,7 +233,11 @@ class RecoveryExecutor:
         for path in finding.paths:
             if path.endswith("/"):
                 storage.delete_folder(path.rstrip("/"))
-        outcomes = storage.delete_many(path for path in finding.paths if not path.endswith("/"))
+        files = [path for path in finding.paths if not path.endswith("/")]
+        # What late tasks left has rows, and no instant says that it was deleted.
+        rows = {path.rpartition("/")[0] for path in files if parse_data_file(path.rpartition("/")[2]) is not None}
+        with noted(storage, rows, self._store.clock):
+            outcomes = storage.delete_many(files)
         for path, outcome in outcomes.items():
             if isinstance(outcome, StorageFailure):
                 raise StorageError(
