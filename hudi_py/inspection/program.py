@@ -70,7 +70,8 @@ def _wants_json(given: Sequence[str]) -> bool:
 def _stopped(stop: BaseException, *, as_json: bool) -> NoReturn:
     """Say that the command was stopped by Ctrl-C or by its time limit, and exit."""
     # Click raises its own error, from that which it got.
-    limit = next((each for each in (stop, stop.__cause__) if isinstance(each, TimedOut)), None)
+    causes = (stop, stop.__cause__, stop.__context__)  # the last in click before 8.2
+    limit = next((each for each in causes if isinstance(each, TimedOut)), None)
     fix = "what was begun stays pending, and hudi-py recover TABLE shows it"
     if limit is None:
         say(f"hudi-py: stopped; {fix}", file=sys.stderr)

@@ -36,8 +36,8 @@ def visible_json(chunk: str) -> str:
 
 
 def say(text: object = "", *, file: TextIO | None = None) -> None:
-    """Print one line."""
-    print(visible(str(text)), file=file)
+    """Print one line; on standard error at once, whatever buffers it."""
+    print(visible(str(text)), file=file, flush=file is sys.stderr)
 
 
 def show_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

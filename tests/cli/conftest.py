@@ -4,10 +4,10 @@ import json
 from typing import NamedTuple
 
 import pytest
-from click.testing import CliRunner
 
 from hudi_py.inspection.cli import main
 from support import fixtures
+from support.cli_runner import RUNNER
 
 
 class Result(NamedTuple):
@@ -37,7 +37,7 @@ def run():
     """Run a command in this process."""
 
     def call(*arguments):
-        result = CliRunner().invoke(main, [str(each) for each in arguments])
+        result = RUNNER.invoke(main, [str(each) for each in arguments])
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return Result(result.exit_code, result.stdout, result.stderr)
 

@@ -11,11 +11,11 @@ from types import ModuleType
 import click
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
 import hudi_py
 from hudi_py.inspection.cli import main
 from support import fixtures
+from support.cli_runner import RUNNER
 from support.repository import ROOT
 
 DOCS = ROOT / "docs"
@@ -41,7 +41,7 @@ def steps(page):
 def run(line, **words):
     """Run a command line; words in capitals stand for what the reader fills in."""
     filled = [words.get(word, word) for word in shlex.split(line)[1:]]
-    result = CliRunner().invoke(main, filled)
+    result = RUNNER.invoke(main, filled)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     # 3: findings, which are what the reader is here for.
     assert result.exit_code in (0, 3), (line, result.output)
@@ -111,8 +111,8 @@ def test_a_table_is_moved(tmp_path):
         assert "check" not in line or result.exit_code == 0
     assert hudi_py.open_table(copy).rows().to_arrow() == hudi_py.open_table(location).rows().to_arrow()
     assert hudi_py.open_table(location).services.deletion() is not None
-    assert CliRunner().invoke(main, ["clean", location, "--commits-retained", "1"]).exit_code == 1
-    assert CliRunner().invoke(main, ["clean", copy, "--commits-retained", "1"]).exit_code == 0
+    assert RUNNER.invoke(main, ["clean", location, "--commits-retained", "1"]).exit_code == 1
+    assert RUNNER.invoke(main, ["clean", copy, "--commits-retained", "1"]).exit_code == 0
 
 
 PAGES = sorted(

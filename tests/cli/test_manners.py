@@ -12,10 +12,10 @@ import sys
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from hudi_py.inspection.cli import main
 from hudi_py.model.words import counted, human_bytes, parse_bytes
+from support.cli_runner import RUNNER
 from support.repository import ROOT
 
 CODES = (ROOT / "docs" / "exit-codes.md").read_text(encoding="utf-8")
@@ -84,13 +84,13 @@ def test_verbosity_decides_about_log_events(run, table):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_commands_and_options(shell):
     """The script names the program, and the program answers what the script asks."""
-    script = CliRunner().invoke(main, ["completion", shell])
+    script = RUNNER.invoke(main, ["completion", shell])
     assert script.exit_code == 0
     assert "_HUDI_PY_COMPLETE" in script.stdout
     if shutil.which(shell) is not None:
         assert subprocess.run([shell, "-n"], input=script.stdout, text=True, check=False).returncode == 0
     asked = {"_HUDI_PY_COMPLETE": "bash_complete", "COMP_WORDS": "hudi-py do", "COMP_CWORD": "1"}
-    answer = CliRunner(env=asked).invoke(main, [], prog_name="hudi-py")
+    answer = RUNNER.invoke(main, [], prog_name="hudi-py", env=asked)
     assert "doctor" in answer.stdout
 
 
@@ -129,7 +129,7 @@ def test_a_time_limit_ends_a_command_as_ctrl_c_does(monkeypatch):
             raise
 
     monkeypatch.setattr(options.Common, "open", waits)
-    done = CliRunner().invoke(main, ["clean", "t", "--timeout", "1s", "--json"])
+    done = RUNNER.invoke(main, ["clean", "t", "--timeout", "1s", "--json"])
     assert done.exit_code == 124, done.output
     assert len(seen) == 1
     error = json.loads(done.stdout)["error"]
@@ -141,7 +141,7 @@ def test_a_time_limit_ends_a_command_as_ctrl_c_does(monkeypatch):
 @pytest.mark.parametrize("text", ["soon", "0s", "-1m"])
 def test_a_wrong_time_limit_is_refused(text, tmp_path):
     """Before anything is opened."""
-    done = CliRunner().invoke(main, ["clean", str(tmp_path), f"--timeout={text}"])
+    done = RUNNER.invoke(main, ["clean", str(tmp_path), f"--timeout={text}"])
     assert done.exit_code == 2
     assert "--timeout" in done.stderr
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from hudi_py.inspection.cli import main
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
+from support.cli_runner import RUNNER
 from support.fixtures import unpack
 
 NAMES = ["cow_partitioned-0.15.0", "cow_partitioned-1.0.2", "cow_partitioned-1.1.1", "cow_partitioned-1.2.0"]
@@ -23,7 +23,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def run(*arguments: Any, code: int = 0) -> Any:
-    result = CliRunner().invoke(main, [*map(str, arguments), "--json"])
+    result = RUNNER.invoke(main, [*map(str, arguments), "--json"])
     assert code == result.exit_code, result.output
     return json.loads(result.stdout) if code == 0 else result.stderr
 

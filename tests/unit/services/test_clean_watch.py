@@ -6,7 +6,6 @@ import logging
 import sys
 
 import pytest
-from click.testing import CliRunner
 
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.inspection import progress_bar
@@ -18,6 +17,7 @@ from hudi_py.services.clean.executing import watch
 from hudi_py.services.clean.executing.watch import CleanProgress, Reporter
 from hudi_py.storage.local import LocalStorage
 from hudi_py.timeline.contents import Contents
+from support.cli_runner import RUNNER
 from support.fixtures import unpack
 from support.tables import TableBuilder, at, data_files
 
@@ -197,7 +197,7 @@ def test_json_stays_one_document_under_a_bar(tmp_path, monkeypatch):
     """With --json standard output holds the document only, bar or not."""
     path = unpack("cow_many-1.1.1", tmp_path)
     monkeypatch.setattr(progress_bar, "can_redraw", lambda: True)
-    result = CliRunner().invoke(main, ["clean", str(path), "--commits-retained", "1", "--json"])
+    result = RUNNER.invoke(main, ["clean", str(path), "--commits-retained", "1", "--json"])
     assert result.exit_code == 0
     assert set(json.loads(result.stdout)) == {"cleans"}
     assert "planning" in result.stderr

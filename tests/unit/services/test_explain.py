@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from hudi_py.services.explain.explain import Need
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table
 from support.clean_histories import PARTITIONS, paths, policies, retained, tables
+from support.cli_runner import RUNNER
 from support.fixtures import fixture_names, unpack
 from support.laws import examples
 from support.tables import TableBuilder, at
@@ -225,9 +225,9 @@ def test_every_file_of_a_real_table_is_explained_and_agrees_with_the_plan(name, 
     before = sorted(p for p in path.rglob("*"))
     for partition in table.partitions():
         arguments = ["explain", str(path), partition or ".", "--commits-retained", "1"]
-        result = CliRunner().invoke(main, [*arguments, "--json"])
+        result = RUNNER.invoke(main, [*arguments, "--json"])
         assert result.exit_code == 0, result.output
         listed = {file["path"]: file["verdict"] == "removable" for file in json.loads(result.output)["files"]}
         assert listed == {p: answers[p].removable for p in listed}
-        assert CliRunner().invoke(main, arguments).exit_code == 0
+        assert RUNNER.invoke(main, arguments).exit_code == 0
     assert before == sorted(p for p in path.rglob("*"))

@@ -2,7 +2,8 @@
 
 import click
 import pytest
-from click.testing import CliRunner
+
+from support.cli_runner import RUNNER
 
 
 @pytest.fixture
@@ -29,16 +30,16 @@ def test_input_format_follows_from_the_name(quickstart, tmp_path):
 def test_folder_with_something_in_it_is_refused(quickstart, tmp_path):
     """A table is never mixed with other files."""
     (tmp_path / "mine.txt").write_text("")
-    result = CliRunner().invoke(quickstart.main, [str(tmp_path)])
+    result = RUNNER.invoke(quickstart.main, [str(tmp_path)])
     assert 2 == result.exit_code
-    assert "is not empty" in result.output
+    assert "is not empty" in result.stderr
 
 
 def test_columns_without_a_file_are_refused(quickstart):
     """They would have no effect."""
-    result = CliRunner().invoke(quickstart.main, ["--record-key", "id"])
+    result = RUNNER.invoke(quickstart.main, ["--record-key", "id"])
     assert 2 == result.exit_code
-    assert "none was given" in result.output
+    assert "none was given" in result.stderr
 
 
 def test_data_files_leave_out_hudis_own(quickstart, tmp_path):
