@@ -49,23 +49,26 @@ def readable_slices(
         partition: The partition's file groups.
         pending_compactions: Requested times of pending compactions.
     """
-    opened = {
-        each.file_id: attrs.evolve(each, base_file=None)
-        for each in partition.uncommitted
-        if each.base_instant_time in pending_compactions
-    }
+    # Newest first, and mostly one: without a lock two processes may have planned the same slice.
+    opened: dict[str, list[FileSlice]] = {}
+    for each in partition.uncommitted:
+        if each.base_instant_time in pending_compactions:
+            opened.setdefault(each.file_id, []).append(attrs.evolve(each, base_file=None))
     found = []
     for group in partition.groups:
         slices = [file_slice for file_slice in group.slices if not file_slice.is_empty]
-        if not slices and group.file_id not in opened:
+        above = opened.get(group.file_id, [])
+        if not slices and not above:
             continue
         # A view of the files of some commits only may lack the slice before the compaction.
-        newest = slices[0] if slices else attrs.evolve(opened[group.file_id], log_files=())
+        newest = slices[0] if slices else attrs.evolve(above[0], log_files=())
         # The rows before the compaction are in the slice below until it completes, so both are read as one.
-        if newest.base_file is None and newest.base_instant_time in pending_compactions and len(slices) > 1:
-            newest = attrs.evolve(slices[1], log_files=(*slices[1].log_files, *newest.log_files))
-        if group.file_id in opened:
-            newest = attrs.evolve(newest, log_files=(*newest.log_files, *opened[group.file_id].log_files))
+        for below in slices[1:]:
+            if newest.base_file is not None or newest.base_instant_time not in pending_compactions:
+                break
+            newest = attrs.evolve(below, log_files=(*below.log_files, *newest.log_files))
+        for each in reversed(above):
+            newest = attrs.evolve(newest, log_files=(*newest.log_files, *each.log_files))
         visible = without_pending_files(context, newest)
         # Of a write that is not completed at that time nothing is left.
         if not visible.is_empty:

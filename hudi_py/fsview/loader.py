@@ -311,11 +311,14 @@ def _pending_compactions(timeline: Timeline, contents: Contents) -> dict[GroupKe
             # By name, whatever the plan's paths look like: version 1 stored full paths, version 2 stores names
             # (rules/timeline 4.3).
             names = (*filter(None, (operation.data_file_path,)), *operation.delta_file_paths)
-            pending[operation.partition_path or "", operation.file_id or ""] = PendingOperation(
+            key = (operation.partition_path or "", operation.file_id or "")
+            # Without a lock two processes may have planned the same slice: then the files of both plans are needed.
+            also = pending[key].file_names if key in pending else ()
+            pending[key] = PendingOperation(
                 instant.requested_time,
                 operation.base_instant_time or "",
                 instant.action is Action.LOG_COMPACTION,
-                tuple(name.rpartition("/")[2] for name in names),
+                tuple(dict.fromkeys((*also, *(name.rpartition("/")[2] for name in names)))),
             )
     return pending
 

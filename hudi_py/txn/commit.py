@@ -244,13 +244,15 @@ def withdraw(
         store: The table's timeline.
         instants: Instants whose plans are no longer valid.
         because: The reason, for the log.
-        check: Called with the timeline once a plan is removed; raises if the plan is needed after all.
+        check: Called with the timeline before and after a plan is removed; raises if the plan is needed.
 
     Raises:
         ConflictError: Another process has begun one of them at the same time, or *check* refused; its plan was
             restored.
     """
     for instant in instants:
+        # First while the plan is there: if it was removed and this process then ended, nobody would put it back.
+        _held_against(check, store)
         # Looked for after the plan is deleted: a process that begins it later does not find it any more.
         # Kept, for it may have to be put back.
         plan = store.read_plan(instant)
@@ -260,12 +262,20 @@ def withdraw(
             store.request(instant.action, instant.requested_time, plan)
             raise ConflictError(f"another process has begun {instant} at this moment; try again")
         try:
-            if check is not None:
-                check(store.load())
-        except HudiError as error:
+            _held_against(check, store)
+        except ConflictError:
             store.request(instant.action, instant.requested_time, plan)
-            raise ConflictError(f"another process was faster, nothing was changed: {error}") from error
+            raise
         log.warning("plan.withdrawn", instant=str(instant), because=because)
+
+
+def _held_against(check: Callable[[Timeline], None] | None, store: TimelineStore) -> None:
+    if check is None:
+        return
+    try:
+        check(store.load())
+    except HudiError as error:
+        raise ConflictError(f"another process was faster, nothing was changed: {error}") from error
 
 
 def _check(store: TimelineStore, ours: Instant, now: Timeline) -> None:

@@ -10,7 +10,9 @@ from hudi_py.model.instant import Action
 from hudi_py.services.check.findings import Severity
 from hudi_py.storage.base import MUTATING_VERBS, READING_VERBS
 from hudi_py.table import Table
+from hudi_py.testing import Crash
 from support.meanwhile import Meanwhile, ending
+from support.simulation import unlock_cached_properties
 from support.writes import OLD, create_table, merged_rows_of, open_table, upsert
 
 
@@ -45,13 +47,13 @@ class WhilePlanning(Meanwhile):
 
     def __init__(self, inner, n, then=None):
         super().__init__(inner, self._update, n=n, verbs=MUTATING_VERBS | READING_VERBS)
-        self.then = then
+        self.then, self.keys = then, ["a", "b"]
 
     def _is_hit(self, position):
         return position in (self.n, self.then)
 
     def _update(self):
-        upsert(self.inner, [row("a" if self.count == self.n + 1 else "b", 9)], **NOW)
+        upsert(self.inner, [row(self.keys.pop(0), 9)], **NOW)
 
 
 def row(key, ts):
@@ -66,16 +68,18 @@ def table_to_compact(version):
     return storage
 
 
-def planned_beside(original, n, then=None):
+def planned_beside(original, n, then=None, double=WhilePlanning):
     """Plan a compaction beside updates, carry out what is planned then; return the double and the rows' values."""
     storage = original.copy()
-    ours = WhilePlanning(storage, n, then)
+    ours = double(storage, n, then)
     is_refused = False
     try:
         open_table(ours, **NOW).services.compaction().schedule()
-    except ConflictError:
+    except (ConflictError, Crash):
         is_refused = True
+    written = merged_rows_of(storage)
     open_table(storage, **NOW).compact()
+    assert merged_rows_of(storage) == written
     assert not [str(each) for each in open_table(storage).check() if each.severity is not Severity.INFO], ours.fired
     return ours, is_refused, [row["ts"] for row in merged_rows_of(storage)]
 
@@ -109,6 +113,59 @@ def test_rows_written_before_and_after_the_plan_of_a_compaction_stay(version):
     for n in range(last):
         ours, _, values = planned_beside(original, n, last)
         assert values == [9, 9], ours.fired
+
+
+class WhileTwoPlan(WhilePlanning):
+    """
+    Before call *n* another process plans a compaction, too, and a writer that has seen its plan updates row a.
+
+    Row b is updated once both plans are stored, before ours looks at the timeline again, or has ended.
+    """
+
+    is_stored = is_killed = False
+
+    def _around(self, verb, paths, call, data=b""):
+        if self.is_stored and self.then is None:
+            self.then = self.count
+        self.is_stored = self.is_stored or (verb in MUTATING_VERBS and paths[0].endswith("compaction.requested"))
+        return super()._around(verb, paths, call, data)
+
+    def _update(self):
+        if not self.is_stored:
+            with suppress(ConflictError):
+                open_table(self.inner, **NOW).services.compaction().schedule()
+        super()._update()
+        if self.is_killed and not self.keys:
+            raise self._die("behind both plans")
+
+
+class KilledBehindItsPlan(WhileTwoPlan):
+    """The same; our process is killed before it looks."""
+
+    is_killed = True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("double", [WhileTwoPlan, KilledBehindItsPlan])
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_rows_that_rest_on_the_plans_of_two_compactions_stay(version, double):
+    """
+    Of two plans for one slice neither can go, for a writer relies on each, or nobody is left who withdraws one.
+
+    What was logged behind the first plan lies below the base file of the second one.
+    """
+    unlock_cached_properties()
+    original = table_to_compact(version)
+    both = 0
+    for n in count():
+        ours, _, values = planned_beside(original, n, double=double)
+        if n >= ours.count:  # it has ended before
+            break
+        # Otherwise it has seen the other plan, and nothing is due any more.
+        has_two = not ours.keys
+        assert values == [9, 9 if has_two else 3], ours.fired
+        both += has_two
+    assert both > 5
 
 
 @pytest.mark.parametrize("version", [6, 9])

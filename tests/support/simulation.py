@@ -55,7 +55,7 @@ def is_shared(verb: str, path: str) -> bool:
     return path.startswith((".hoodie/2", ".hoodie/timeline/2")) and name[:1].isdigit() and verb != "read"
 
 
-def _unlock_cached_properties() -> None:
+def unlock_cached_properties() -> None:
     """
     Before Python 3.12, a cached property locks all objects of its class while it is computed.
 
@@ -76,7 +76,7 @@ def run(
     counts: Callable[[str, str], bool] = is_shared,
 ) -> Outcome:
     """Run all actors to their ends; without preemptions one after another."""
-    _unlock_cached_properties()
+    unlock_cached_properties()
     storage = fresh()
     runners = [Runner(storage, actor, counts) for actor in actors]
     steps: list[tuple[int, tuple[int, ...]]] = []

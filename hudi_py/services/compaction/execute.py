@@ -13,7 +13,7 @@ import attrs
 
 from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
-from hudi_py.fsview.build import GroupKey
+from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Instant
@@ -27,10 +27,8 @@ def planned_slices(
     plan: CompactionPlan,
     instant: Instant,
     listing: Listing,
-    replaced: Mapping[GroupKey, str],
+    context: ViewContext,
     source: str,
-    *,
-    adds_logs: bool,
 ) -> tuple[FileSlice, ...]:
     """
     Return the slices that a plan names.
@@ -39,11 +37,13 @@ def planned_slices(
         plan: The stored plan.
         instant: The compaction.
         listing: Of the table's files, with sizes.
-        replaced: Replaced file groups. Of those, the clean may have deleted the files (A-47): then nobody reads them.
+        context: View of the table. Of replaced file groups, the clean may have deleted the files (A-47): then nobody
+            reads them.
         source: Where the table is, for messages.
-        adds_logs: Whether a slice is taken with the log files that are named after it and that the plan lacks
-            (layout 1). Without a lock a write may have added one while the plan was made; every reader takes it for
-            a part of the slice, and below the new base file nobody would read it any more.
+
+    A slice is taken with all log files that readers find below the compaction, also with those that the plan lacks.
+    Without a lock a write may have added one while the plan was made, or two processes may have planned the same slice
+    and a write may have relied on the earlier plan. Below the new base file nobody would read them any more.
 
     Raises:
         UnsupportedTable: The plan asks for something that hudi_py does not do.
@@ -63,24 +63,30 @@ def planned_slices(
         each = _slice(operation, sizes[partition], instant, source)
         missing = [file.name for file in each.files if file.name not in sizes[partition]]
         # No reader opens a replaced group, so its rows need no new base file.
-        if missing and (partition, each.file_id) in replaced:
+        if missing and (partition, each.file_id) in context.replaced:
             continue
         if missing:
             raise CorruptMetadata(
                 f"{source}/{join_path(partition, missing[0])} is missing, and {instant} needs it; nothing was changed; "
                 "put the file back from a copy of the table"
             )
-        found.append(_with_all_logs(each, sizes[partition]) if adds_logs else each)
+        found.append(_with_all_logs(each, instant.requested_time, sizes[partition], context))
     return tuple(found)
 
 
-def _with_all_logs(planned: FileSlice, sizes: Mapping[str, int | None]) -> FileSlice:
+def _with_all_logs(planned: FileSlice, until: str, sizes: Mapping[str, int | None], context: ViewContext) -> FileSlice:
     logs = {log.name: log for log in planned.log_files}
     for name, size in sizes.items():
         if name not in logs and name.startswith(f".{planned.file_id}_"):
             log = parse_log_file(name, size)
             # Change logs hold no rows of the table.
-            if log is not None and not log.is_cdc and log.instant_time == planned.base_instant_time:
+            if log is None or log.is_cdc:
+                continue
+            # What decides which slice a log file lies on, see `hudi_py.fsview.build`.
+            time = (
+                log.instant_time if context.log_naming.tells_slice else context.completion_times.get(log.instant_time)
+            )
+            if time is not None and planned.base_instant_time <= time < until:
                 logs[name] = log
     return attrs.evolve(planned, log_files=tuple(sorted(logs.values(), key=lambda log: log.order)))
 

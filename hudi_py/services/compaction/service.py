@@ -193,8 +193,7 @@ class CompactionService:
             root = self.contents.store.storage.root
             context = load_context(timeline, self.contents, with_clustering=False)
             plan = self.contents.compaction_plan(begun.instant)
-            has_names = self.table.format.log_naming.tells_slice
-            planned = planned_slices(plan, begun.instant, listing, context.replaced, root, adds_logs=has_names)
+            planned = planned_slices(plan, begun.instant, listing, context, root)
             job = self._job(begun.instant, timeline, context.is_completed)
             engine = self.engine
             if engine.name == "spark":  # are its executors fit for the table?
