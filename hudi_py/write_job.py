@@ -8,7 +8,7 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.bulk_insert import bulk_insert_layout
-from hudi_py.config.concurrency import concurrency_of
+from hudi_py.config.concurrency import Strategy, concurrency_of
 from hudi_py.config.duplicates import combines_inserts, duplicates_of
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableType
@@ -20,6 +20,9 @@ from hudi_py.rows.bucket_index import BucketIndex
 from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.precedence import MergeRules
 from hudi_py.table_view import TableView
+from hudi_py.timeline.heartbeat import Rhythm
+from hudi_py.timeline.store import TimelineStore
+from hudi_py.txn.early import EarlyLook
 from hudi_py.writing.job import WriteJob
 from hudi_py.writing.log_slices import LogWriting, keyless_logs
 from hudi_py.writing.options import base_file_options, log_file_options, sizing_limits
@@ -78,7 +81,18 @@ def job_of(
         logs=_log_writing(settings, needed, operation, rules) if is_mor else None,
         change_logs=logging_mode(table.config.properties, table.storage.root),
         clock=table.contents.store.clock,
+        early=_early_look(settings, table, by_bucket=buckets is not None),
     )
+
+
+def _early_look(settings: Settings, table: TableView, *, by_bucket: bool) -> EarlyLook | None:
+    concurrency = concurrency_of(settings)
+    if not concurrency.looks_early:
+        return None
+    by_bucket = by_bucket or concurrency.strategy is Strategy.BUCKETS
+    # Without the lock, which is not asked for and stays in this process.
+    store = TimelineStore(table.storage, table.config, table.contents.store.clock)
+    return EarlyLook(store=store, rhythm=Rhythm.of(settings), by_bucket=by_bucket)
 
 
 def _log_writing(settings: Settings, needed: NeededFiles, operation: str, rules: MergeRules) -> LogWriting:

@@ -46,6 +46,7 @@ from hudi_py.table_services import TableServices
 from hudi_py.table_statements import Statement
 from hudi_py.table_view import TableView
 from hudi_py.timeline.fence import is_fenced
+from hudi_py.txn.early import EarlyConflict, wait_for
 from hudi_py.write_job import job_of
 from hudi_py.write_target import WRITE_USE, WriteTarget, columns_needed
 from hudi_py.writing.anywhere import global_index_of
@@ -229,12 +230,19 @@ class WriteService:
         return self._run(table, DELETE_PARTITION, text, write_no_files, words, based_on)
 
     def _repeated(self, words: CommitWords, operation: str, attempt: Callable[[], WriteResult]) -> WriteResult:
+        concurrency = concurrency_of(self._settings)  # before a new table is created
+        patience_s = self._settings[keys.WRITE_RETRY_TIMEOUT].total_seconds()
+
+        def wait(error: EarlyConflict) -> None:
+            wait_for(self._storage, self._clock, self._settings, error.instant, patience_s, self._delays.sleep)
+
         return repeated(
             attempt,
-            concurrency_of(self._settings),  # before a new table is created
+            concurrency,
             what=f"{operation.lower()} to {self._storage.root}",
             retries_max=words.retries,
             delays=self._delays,
+            wait=wait,
         )
 
     def _schema_text(self, table: TableView) -> str:

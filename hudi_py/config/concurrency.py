@@ -48,6 +48,7 @@ class Concurrency:
         isolation: What the write may have missed.
         retries_max: How often it is begun again after a conflict.
         patience: Time after which it is not begun again.
+        looks_early: Whether it looks, before it writes a file, for running writes that touch the same file group.
     """
 
     is_shared: bool = False
@@ -55,6 +56,7 @@ class Concurrency:
     isolation: Isolation = Isolation.WRITE_SERIALIZABLE
     retries_max: int = 0
     patience: timedelta | None = None
+    looks_early: bool = False
 
 
 def failed_writes_policy(settings: Settings) -> str:
@@ -104,6 +106,7 @@ def concurrency_of(settings: Settings) -> Concurrency:
         isolation=Isolation[settings[keys.ISOLATION]],
         retries_max=settings[keys.WRITE_RETRIES],
         patience=settings[keys.WRITE_RETRY_TIMEOUT],
+        looks_early=settings[keys.EARLY_CONFLICTS],
     )
 
 

@@ -52,7 +52,8 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.metadata.* _hoodie.metadata.ignore.spurious.deletes hoodie.file.listing.parallelism""",
     "it affects the waiting time inside a lock provider, or a lock whose provider is refused": """
         hoodie.write.lock.*""",
-    "conflicts of several writers are found when a write completes, and the lock is taken as it is set": """
+    "conflicts with completed writes are found when a write completes, those with running ones on request by their "
+    "markers before each file, and the lock is taken as it is set": """
         hoodie.write.concurrency.* hoodie.auto.adjust.lock.configs
         hoodie.rollback.avoid.duplicate.plan hoodie.write.application.id _.hoodie.allow.multi.write.on.same.instant""",
     "it affects size, order or speed of writing inside a file, not its rows": """

@@ -122,6 +122,8 @@ CONCURRENCY_MODE: Final = Key(
     one_of("SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"),
     "SINGLE_WRITER",
 )
+EARLY_CONFLICTS: Final = Key("hoodie.write.concurrency.early.conflict.detection.enable", flag, False)
+"""Only with several writers."""
 CONFLICT_STRATEGY: Final = Key("hoodie.write.lock.conflict.resolution.strategy", as_text, "")
 """Empty: conflicts by file groups, or by buckets in a table with a bucket index."""
 ISOLATION: Final = Key(

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from hudi_py.errors import AlreadyExists, CorruptMetadata, NotFound, StorageError
 from hudi_py.model.files import join_path
-from hudi_py.storage.base import Storage, StorageFailure
+from hudi_py.storage.base import Entry, Storage, StorageFailure
 from hudi_py.timeline.timeline import Timeline
 
 _TEMP_FOLDER: Final = ".hoodie/.temp"
@@ -79,6 +79,17 @@ def read_markers(storage: Storage, instant_time: str) -> frozenset[Marker] | Non
     return frozenset(_parse(path, folder) for path in _walk(storage, folder, ""))
 
 
+def read_markers_of(storage: Storage, instant_time: str, partition_path: str) -> frozenset[Marker]:
+    """As `read_markers`, those of one partition; direct ones in one request."""
+    folder = marker_folder(instant_time)
+    below = f"{partition_path}/" if partition_path else ""
+    names = [each.name for each in _listed(storage, f"{folder}/{partition_path}".rstrip("/")) if not each.is_folder]
+    if names and _TYPE_FILE not in names:
+        return frozenset(_parse(below + name, folder) for name in names)
+    every = read_markers(storage, instant_time) or frozenset()
+    return frozenset(marker for marker in every if marker.partition_path == partition_path)
+
+
 def delete_markers(storage: Storage, instant_time: str) -> None:
     """Remove all markers of an instant, if there are any."""
     storage.delete_folder(marker_folder(instant_time))
@@ -123,14 +134,17 @@ def delete_markers_of_completed(storage: Storage, timeline: Timeline) -> tuple[s
 
 def _walk(storage: Storage, folder: str, below: str) -> list[str]:
     found = []
-    try:
-        entries = storage.list(join_path(folder, below) if below else folder)
-    except NotFound:
-        return []
-    for entry in entries:
+    for entry in _listed(storage, join_path(folder, below) if below else folder):
         path = join_path(below, entry.name)
         found += _walk(storage, folder, path) if entry.is_folder else [path]
     return found
+
+
+def _listed(storage: Storage, folder: str) -> list[Entry]:
+    try:
+        return storage.list(folder)
+    except NotFound:
+        return []
 
 
 def _lines(storage: Storage, path: str) -> list[str]:

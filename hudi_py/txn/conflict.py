@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Final, TypeAlias
 
 import attrs
@@ -285,7 +286,7 @@ class Scope:
         return None
 
     def _in_common(self, ours: Touched, other: Touched, *, by_bucket: bool) -> Iterable[tuple[Relation, str]]:
-        common = _same(self._exposed(ours, other), other.groups, by_bucket=by_bucket)
+        common = first_common(self._exposed(ours, other), other.groups, by_bucket=by_bucket)
         if common is not None:
             yield Relation.GROUP, f"{common[1]} in partition {common[0]!r}"
         # A rewrite puts the same rows into other files, so nothing that was read has changed.
@@ -311,7 +312,8 @@ class Scope:
         return frozenset() if was_seen and other.instant.requested_time < ours.instant.requested_time else ours.groups
 
 
-def _same(ours: frozenset[Group], theirs: frozenset[Group], *, by_bucket: bool) -> Group | None:
+def first_common(ours: AbstractSet[Group], theirs: AbstractSet[Group], *, by_bucket: bool) -> Group | None:
+    """Return the first of our file groups that the others have, too, with *by_bucket* as a bucket; None if none is."""
     if not by_bucket:
         return min(ours & theirs, default=None)
     # Two writers give a new bucket two file ids, and the same keys would be in both.

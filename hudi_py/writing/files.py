@@ -51,6 +51,7 @@ class TaskFiles:
         change_log = None
         if job.change_logs is not None:
             change_log = ChangeLogEncoder(job.change_logs, changes.rows.schema, job.avro_schema, job.instant_time)
+        self._look_early(partition_path, previous.file_id)
         self._announce(partition_path, target.name, MarkerType.MERGE)
         with (
             job.storage.open_read(join_path(partition_path, previous.name)) as source,
@@ -87,6 +88,7 @@ class TaskFiles:
         """
         job = self._job
         assert job.logs is not None
+        self._look_early(file_slice.partition_path, file_slice.file_id)
         started = MONOTONIC()
         tells_slice = job.context.log_naming.tells_slice
         target = LogTarget(
@@ -143,6 +145,9 @@ class TaskFiles:
 
         def open_file(number: int) -> tuple[FileTarget, BinaryIO]:
             target = self._target(partition_path, f"{prefix}-{number}")
+            # Of a group without a bucket nobody else has the id.
+            if self._job.buckets is not None:
+                self._look_early(partition_path, target.file_id)
             self._announce(partition_path, target.name, MarkerType.CREATE)
             return target, self._job.storage.open_write(target.path)
 
@@ -181,6 +186,10 @@ class TaskFiles:
             write_token=self._task.write_token,
             instant_time=self._job.instant_time,
         )
+
+    def _look_early(self, partition_path: str, file_id: str) -> None:
+        if self._job.early is not None:
+            self._job.early.check(self._job.instant_time, (partition_path, file_id))
 
     def _announce(self, partition_path: str, name: str, kind: MarkerType) -> None:
         marker = Marker(partition_path, name, kind)

@@ -18,6 +18,7 @@ from hudi_py.rows.precedence import MergeRules
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
 from hudi_py.storage.base import Storage
+from hudi_py.txn.early import EarlyLook
 from hudi_py.writing.assign import SizingLimits
 from hudi_py.writing.log_slices import LogWriting
 from hudi_py.writing.replacing import OVERWRITES
@@ -68,6 +69,7 @@ class WriteJob:
         change_logs: What is logged of the changes of a rewritten base file; None without change data capture.
         randomness: Source of ids for new file groups; on other machines, tasks use the source of that machine.
         clock: Time that a new partition's metafile names as its date of creation.
+        early: Looks before each file for running writes that touch its file group; None if nobody asked for it.
     """
 
     storage: Storage
@@ -91,6 +93,7 @@ class WriteJob:
     change_logs: LoggingMode | None = None
     randomness: Randomness = MACHINE
     clock: Clock = attrs.field(factory=SystemClock)
+    early: EarlyLook | None = None
 
     def new_uuid(self) -> str:
         """Return the first part of the id of a new file group."""

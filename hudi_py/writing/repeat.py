@@ -21,6 +21,7 @@ from hudi_py.errors import (
 )
 from hudi_py.storage.retry import Retry
 from hudi_py.timeline.lock import LockHeld
+from hudi_py.txn.early import EarlyConflict
 from hudi_py.writing.result import WriteResult
 from hudi_py.writing.transaction import WriteTransaction
 
@@ -37,6 +38,7 @@ def repeated(
     what: str,
     retries_max: int | None = None,
     delays: Retry = DELAYS,
+    wait: Callable[[EarlyConflict], None] = lambda _: None,
 ) -> WriteResult:
     """
     Run a write, and begin it again as long as other writers are faster.
@@ -47,6 +49,7 @@ def repeated(
         what: The write, for the log.
         retries_max: Replaces the number in the settings.
         delays: Between the attempts, with clock and randomness.
+        wait: Waits until the running write that was in the way is over.
 
     Raises:
         ConflictError: All attempts lost; nothing of them is visible.
@@ -66,6 +69,8 @@ def repeated(
             raise
         except CHANGED_MEANWHILE as error:
             if attempts.again(str(error)):
+                if isinstance(error, EarlyConflict):
+                    wait(error)
                 continue
             if retries and isinstance(error, ConflictError):
                 raise ConflictError(f"tried {retries + 1} times: {error}") from error
