@@ -23,6 +23,7 @@ from typing import Any, Final
 import attrs
 
 from hudi_py.errors import ConfigError
+from hudi_py.inspection.fleet_budget import Budget
 from hudi_py.inspection.metrics_file import collected
 from hudi_py.inspection.open_metrics import Sample
 
@@ -77,6 +78,7 @@ class Plan:
         journal: File to which the tables that are done are written; those that it names already are left out.
         is_over: Asked before each table: whether no further one is to be started.
         measures: Whether outcomes have samples.
+        budgets: Limits over all tables.
     """
 
     command: tuple[str, ...]
@@ -86,13 +88,15 @@ class Plan:
     journal: str | None = None
     is_over: Callable[[], bool] = bool
     measures: bool = False
+    budgets: tuple[Budget, ...] = ()
 
-    def argv(self, table: str) -> list[str]:
-        """The command line for one table."""
+    def argv(self, table: str, shares: Sequence[int] = ()) -> list[str]:
+        """The command line for one table, with its share of each budget."""
         as_json = () if "--json" in self.arguments else ("--json",)
         # A location is never an option, whatever it begins with.
         plain = f"./{table}" if table.startswith("-") else table
-        return [*self.command, plain, *self.arguments, *as_json]
+        limits = [word for each, share in zip(self.budgets, shares, strict=True) for word in (each.flag, str(share))]
+        return [*self.command, plain, *self.arguments, *limits, *as_json]
 
     def run(self) -> Iterator[Outcome]:
         """
@@ -118,49 +122,72 @@ class Plan:
     def _run_one(self) -> Callable[[str, Sequence[str]], Outcome]:
         return partial(run_one, measures=True) if self.measures else run_one
 
+    def _shares(self, waiting: int) -> list[int] | str:
+        """The shares of the next table, or why it is not started."""
+        if self.is_over():
+            return "the time limit of the run was reached"
+        spent = next((each for each in self.budgets if each.left == 0), None)
+        if spent is not None:
+            return f"the tables before it used up what {spent.flag} may be for all of them"
+        return [each.share(min(self.parallel, waiting)) for each in self.budgets]
+
+    def _settle(self, shares: Sequence[int], outcome: Outcome) -> Outcome:
+        for each, share in zip(self.budgets, shares, strict=True):
+            each.settle(share, outcome.document, has_failed=outcome.has_failed)
+        return outcome
+
     def _one_by_one(self, tables: Sequence[str]) -> Iterator[Outcome]:
         for table in tables:
-            yield _not_started(table) if self.is_over() else self._run_one(table, self.argv(table))
+            shares = self._shares(1)
+            if isinstance(shares, str):
+                yield _not_started(table, shares)
+            else:
+                yield self._settle(shares, self._run_one(table, self.argv(table, shares)))
 
     def _at_once(self, tables: Sequence[str]) -> Iterator[Outcome]:
         """In several processes. If one is killed, each table that was running then gets a process of its own."""
         # Taken from the end, which is the first table.
         waiting = list(reversed(tables))
         while waiting:
-            broken: list[str] = []
+            broken: list[tuple[str, list[int]]] = []
             with _pool(min(self.parallel, len(waiting))) as pool:
                 yield from self._through(pool, waiting, broken)
-            for table in broken:
+            for table, shares in broken:
                 # Which of the running tables killed the process is unknown, so each gets one that it can only kill
                 # alone.
-                yield self._alone(table)
+                yield self._settle(shares, self._alone(table, shares))
 
-    def _through(self, pool: ProcessPoolExecutor, waiting: list[str], broken: list[str]) -> Iterator[Outcome]:
+    def _through(
+        self, pool: ProcessPoolExecutor, waiting: list[str], broken: list[tuple[str, list[int]]]
+    ) -> Iterator[Outcome]:
         """Take tables from the end of *waiting*; those whose process may have been killed end up in *broken*."""
-        running: dict[Future[Outcome], str] = {}
+        running: dict[Future[Outcome], tuple[str, list[int]]] = {}
         while running or (waiting and not broken):
             # Few at a time, not all at once: after a kill only the tables that were running are in doubt.
             while waiting and not broken and len(running) < self.parallel:
+                shares = self._shares(len(waiting))
+                if isinstance(shares, str) and running and not self.is_over():
+                    break  # those that run may give something back
                 table = waiting.pop()
-                if self.is_over():
-                    yield _not_started(table)
+                if isinstance(shares, str):
+                    yield _not_started(table, shares)
                     continue
                 try:
-                    running[pool.submit(self._run_one, table, self.argv(table))] = table
+                    running[pool.submit(self._run_one, table, self.argv(table, shares))] = table, shares
                 except BrokenProcessPool:
-                    broken.append(table)
+                    broken.append((table, shares))
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
-                table = running.pop(future)
+                table, shares = running.pop(future)
                 try:
-                    yield future.result()
+                    yield self._settle(shares, future.result())
                 except BrokenProcessPool:
-                    broken.append(table)
+                    broken.append((table, shares))
 
-    def _alone(self, table: str) -> Outcome:
+    def _alone(self, table: str, shares: Sequence[int]) -> Outcome:
         with _pool(1) as pool:
             try:
-                return pool.submit(self._run_one, table, self.argv(table)).result()
+                return pool.submit(self._run_one, table, self.argv(table, shares)).result()
             except BrokenProcessPool:
                 message = f"{table}: the process that worked on it was killed"
                 fix = "run the command on this table alone; it may need more memory than is available"
@@ -196,8 +223,8 @@ def run_one(table: str, argv: Sequence[str], *, measures: bool = False) -> Outco
     return Outcome(table, exit_code, document, tuple(samples))
 
 
-def _not_started(table: str) -> Outcome:
-    message = f"{table} was not started: the time limit of the run was reached"
+def _not_started(table: str, why: str) -> Outcome:
+    message = f"{table} was not started: {why}"
     return Outcome(table, 4, _error(_SKIPPED_KIND, message, "run it again with the same --resume file", 4))
 
 

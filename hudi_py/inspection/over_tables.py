@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -12,6 +12,7 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection.failure import SCHEMA_VERSION, WRAPPED
+from hudi_py.inspection.fleet_budget import BUDGETS, budget_of
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
 from hudi_py.inspection.metrics_file import OPTION as METRICS
 from hudi_py.inspection.metrics_file import check_writable, run_samples, write_metrics
@@ -44,7 +45,11 @@ _HELPS: Final = (
     ("resume", "FILE", None, "With --tables: leave out the tables that FILE names, and add to it those that are done."),
     ("within", "SPAN", None, "With --tables: start no further table after SPAN (90m, 6h)."),
 )
-OPTIONS: Final = tuple(name for name, *_ in _HELPS)
+_BUDGET_HELPS: Final = {
+    "total-files": ("N", "With --tables: delete at most N files in all tables together."),
+    "total-bytes": ("SIZE", "With --tables: delete or rewrite at most this much in all tables together: 500GB, 2TiB."),
+}
+OPTIONS: Final = (*(name for name, *_ in _HELPS), *_BUDGET_HELPS)
 
 
 def is_for_many(command: click.Command) -> bool:
@@ -64,6 +69,9 @@ def add_options(group: click.Group) -> None:
                 command.params.append(
                     click.Option([f"--{name}"], metavar=metavar, type=kind, help=text, expose_value=False)
                 )
+            for name, (metavar, text) in _BUDGET_HELPS.items():
+                if command.name in BUDGETS[name]:
+                    command.params.append(click.Option([f"--{name}"], metavar=metavar, help=text, expose_value=False))
 
 
 def asks_for_many(arguments: Iterable[str]) -> bool:
@@ -108,7 +116,10 @@ def run_over_tables(
     storage_options = _storage_options(checked)
     path = checked.get("metrics_file")
     # For the run as a whole: every table would replace the file of the one before.
-    rest = _without(rest, METRICS)
+    rest = _without(rest, [METRICS])
+    budgets = tuple(budget_of(name, _amount(name, given[name]), command, checked) for name in BUDGETS if name in given)
+    # Each share contains the limit for one table.
+    rest = _without(rest, [each.flag for each in budgets])
     check_writable(path)
     deadline = None if given.get("within") is None else seconds() + _span(given["within"])
     plan = Plan(
@@ -119,6 +130,7 @@ def run_over_tables(
         journal=given.get("resume"),
         is_over=lambda: deadline is not None and seconds() > deadline,
         measures=path is not None,
+        budgets=budgets,
     )
     started = MONOTONIC()
     outcomes = [_printed(each, head, as_json="--json" in rest) for each in plan.run()]
@@ -168,16 +180,26 @@ def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     return given, rest
 
 
-def _without(arguments: Sequence[str], option: str) -> list[str]:
-    """The arguments without an option that has a value."""
+def _without(arguments: Sequence[str], options: Collection[str]) -> list[str]:
+    """The arguments without some options that have values."""
     found: list[str] = []
     words = iter(arguments)
     for word in words:
-        if word == option:
+        if word in options:
             next(words, None)
-        elif not word.startswith(f"{option}="):
+        elif word.partition("=")[0] not in options:
             found.append(word)
     return found
+
+
+def _amount(option: str, text: str) -> int:
+    from hudi_py.inspection.clean_options import size
+
+    if option == "total-bytes":
+        return size(text)
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"--{option} {text} is not a number of files; give a whole number of at least 1")
+    return int(text)
 
 
 def _checked(command: click.Command, names: Sequence[str], rest: Sequence[str]) -> dict[str, Any]:

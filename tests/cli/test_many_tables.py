@@ -12,6 +12,7 @@ from hudi_py.inspection import many_tables, over_tables
 from hudi_py.inspection.cli import main
 from hudi_py.inspection.many_tables import Outcome, Plan
 from hudi_py.inspection.table_lists import tables_of
+from support.tables import TableBuilder, at, on_disk
 
 NAMES = ("cow_cleaned-1.1.1", "cow_nonpartitioned-0.15.0", "mor_logs-1.0.2")
 ALONE = ("--parallel", "1")
@@ -137,6 +138,89 @@ def test_cleans_of_many_tables_delete_what_each_alone_would(run, lake, tmp_path)
         assert len(deleted) == plans[table]["totals"]["files"]
     again = run("clean", "--tables", tmp_path, "--commits-retained", 1, "--json", *ALONE)
     assert all(not line["result"]["cleans"] for line in lines(again).values())
+
+
+def deleted_by(result):
+    """Files that each table's cleans deleted, and their bytes."""
+    cleans = {table: line.get("result", {}).get("cleans", []) for table, line in lines(result).items()}
+    return (
+        {table: sum(len(each["deleted_files"]) for each in found) for table, found in cleans.items()},
+        sum(each["bytes_freed"] for found in cleans.values() for each in found),
+    )
+
+
+@pytest.fixture
+def wide_lake(tmp_path):
+    """Five tables, of which a clean deletes 1, 2, 3, 4 and 5 files."""
+    found = []
+    for number in range(1, 6):
+        builder = TableBuilder(2)
+        for commit in (1, 2, 3):
+            builder.commit(at(commit), {"p": [f"f{each}" for each in range(number)]})
+        on_disk(builder, tmp_path / f"t{number}")
+        found.append(str(tmp_path / f"t{number}"))
+    return found
+
+
+CLEAN = ("clean", "--commits-retained", 1, "--json")
+
+
+@pytest.mark.parametrize("total", [1, 7, 14, 15, 1000])
+def test_a_budget_holds_for_all_tables_together(run, wide_lake, tmp_path, total):
+    """Used up as long as there is something to delete, and never exceeded; the rest is not started, or partial."""
+    result = run(*CLEAN, "--tables", tmp_path, "--total-files", total, *ALONE)
+    deleted, _ = deleted_by(result)
+    assert sum(deleted.values()) == min(total, 15)
+    left = [line for line in lines(result).values() if "error" in line]
+    assert all(line["error"]["kind"] == "NotStarted" and "--max-files" in line["error"]["message"] for line in left)
+    assert result.code == (6 if left else 0)
+    again, _ = deleted_by(run(*CLEAN, "--tables", tmp_path, *ALONE))
+    assert sum(again.values()) == 15 - sum(deleted.values())
+
+
+def test_a_budget_and_a_limit_for_each_table_both_hold(run, wide_lake, tmp_path):
+    """The smaller one counts for a table; what that leaves over is for the next ones."""
+    deleted, _ = deleted_by(run(*CLEAN, "--tables", tmp_path, "--total-files", 9, "--max-files=3", *ALONE))
+    assert [deleted[each] for each in wide_lake] == [1, 2, 3, 3, 0]
+
+
+def test_a_budget_of_bytes(run, wide_lake, tmp_path):
+    """Half of it: the last clean, which deletes a file however small its share is, may go over it by one file."""
+    sizes = [run("clean", each, "--dry-run", "--commits-retained", 1, "--json").json["totals"] for each in wide_lake]
+    total = sum(each["bytes"] for each in sizes) // 2
+    largest = max(each["bytes"] / each["files"] for each in sizes)
+    _, freed = deleted_by(run(*CLEAN, "--tables", tmp_path, "--total-bytes", total, *ALONE))
+    assert total - largest < freed < total + largest
+
+
+@pytest.mark.slow
+def test_tables_at_once_share_a_budget(run, wide_lake, tmp_path):
+    """What runs beside each other never takes more together, and a table is not left out while others may give back."""
+    result = run(*CLEAN, "--tables", tmp_path, "--total-files", 13, "--parallel", 3)
+    deleted, _ = deleted_by(result)
+    assert 5 <= sum(deleted.values()) <= 13
+    assert all(deleted.values())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("check", "--total-files", 3), ("maintain", "--total-bytes", "1GB"), ("clean", "--total-files", 0),
+     ("clean", "--total-files", "x"), ("clean", "--total-bytes", "much")],
+)  # fmt: skip
+def test_budgets_that_mean_nothing_are_refused(run, wide_lake, tmp_path, arguments):
+    """Before the first table."""
+    before = sorted(tmp_path.rglob("*"))
+    assert run(*arguments, "--tables", tmp_path).code == 2
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_dry_run_shows_what_the_budget_would_let_through(run, wide_lake, tmp_path):
+    """Its plans count as if they were carried out."""
+    result = run(
+        "clean", "--commits-retained", 1, "--dry-run", "--json", "--tables", tmp_path, "--total-files", 7, *ALONE
+    )
+    planned = [line["result"]["totals"]["files"] for line in lines(result).values() if "result" in line]
+    assert sum(planned) == 7
 
 
 @pytest.mark.slow

@@ -1,0 +1,116 @@
+"""
+Budgets of a run over many tables: what all of them together may delete or rewrite.
+
+A table gets a share when it is started, as the limit that its command has for one table, and gives back what it did not
+use. What failed counts as used up: nobody knows how far it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+import click
+
+Used = Callable[[Any], int]
+"""How much a table used, by its document."""
+
+
+def _of_clean(document: Any, measure: Callable[[Any], int]) -> int:
+    if "cleans" in document:
+        return sum(measure(each) for each in document["cleans"])
+    return 0
+
+
+def _clean_files(document: Any) -> int:
+    if "totals" in document:  # of a dry run
+        return int(document["totals"]["files"])
+    return _of_clean(document, lambda each: len(each["deleted_files"]))
+
+
+def _clean_bytes(document: Any) -> int:
+    if "totals" in document:
+        return int(document["totals"]["bytes"] or 0)
+    return _of_clean(document, lambda each: each["bytes_freed"] or 0)
+
+
+def _maintained_files(document: Any) -> int:
+    return sum(len(each["files"]) for each in document["steps"] if each["step"] == "clean")
+
+
+def _orphans(document: Any) -> int:
+    # A search that only tells would have removed as many.
+    return sum(each["removed"] for each in document["orphans"]) or int(document["files_to_remove"])
+
+
+def _clustered_bytes(document: Any) -> int:
+    return sum(each["bytes_before"] for each in document.get("clusterings", ()))
+
+
+_FILES: Final[Mapping[str, tuple[str, Used]]] = {
+    "clean": ("max_files", _clean_files),
+    "maintain": ("max_deletes", _maintained_files),
+    "orphans": ("max_deletes", _orphans),
+}
+_BYTES: Final[Mapping[str, tuple[str, Used]]] = {
+    "clean": ("max_bytes", _clean_bytes),
+    "cluster": ("max_bytes", _clustered_bytes),
+}
+BUDGETS: Final[Mapping[str, Mapping[str, tuple[str, Used]]]] = {"total-files": _FILES, "total-bytes": _BYTES}
+
+
+@attrs.define
+class Budget:
+    """
+    One limit over all tables.
+
+    Args:
+        option: The command's parameter for one table.
+        left: What no table has used or may still use.
+        own: The limit for each table that was given besides; None for none.
+        used: Tells from a document how much a table used.
+    """
+
+    option: str
+    left: int
+    own: int | None
+    used: Used
+
+    def share(self, slots: int) -> int:
+        """Take a share for a table, of which so many may run beside each other; 0 if nothing is left."""
+        # Rounded up, so that the last ones are not left over for ever.
+        fair = -(-self.left // max(slots, 1))
+        share = fair if self.own is None else min(fair, self.own)
+        self.left -= share
+        return share
+
+    def settle(self, share: int, document: Any, *, has_failed: bool) -> None:
+        """Give back what a table did not use of its share; one that went on with an older plan may have used more."""
+        if not has_failed:
+            self.left = max(0, self.left + share - (self.used(document) if isinstance(document, dict) else 0))
+
+    @property
+    def flag(self) -> str:
+        """The option as it is typed."""
+        return f"--{self.option.replace('_', '-')}"
+
+
+def budget_of(option: str, total: int, command: click.Command, params: Mapping[str, Any]) -> Budget:
+    """
+    Return the budget that an option asks for.
+
+    Args:
+        option: A key of `BUDGETS`.
+        total: Its value.
+        command: What runs on each table.
+        params: Its parameters, as given for each table.
+
+    Raises:
+        click.UsageError: The command has no such limit.
+    """
+    takers, name = BUDGETS[option], command.name or ""
+    if name not in takers:
+        raise click.UsageError(f"--{option} is for {', '.join(sorted(takers))}; {name} has no such limit")
+    limit, used = takers[name]
+    return Budget(limit, total, params.get(limit), used)
