@@ -17,6 +17,7 @@ import attrs
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
+from hudi_py.model.words import human_bytes
 
 
 class CleanPolicy(enum.Enum):
@@ -46,6 +47,9 @@ class CleanConfig:
         file_versions_retained: Number of slices kept per file group, at least 1.
         age_retained: Files that commits of this span need are kept. With the policy by hours it replaces
             *hours_retained*; unlike that, it also keeps what pending writes need.
+        changes_retained: Files that readers of the changes of this span need are kept, however short the window is.
+        max_old_bytes: A window by time begins later if the older versions that it keeps have more bytes than this.
+        floor: No limit on bytes goes below this span.
         min_commits: Minimum: files that this number of commits need are kept, whatever else is set.
         max_commits: Maximum: a window by time covers at most this number of commits.
         min_file_versions: Minimum: this number of slices per file group is kept, whatever else is set.
@@ -73,6 +77,9 @@ class CleanConfig:
     hours_retained: int = 24
     file_versions_retained: int = 3
     age_retained: timedelta | None = None
+    changes_retained: timedelta | None = None
+    max_old_bytes: int | None = None
+    floor: timedelta | None = None
     min_commits: int | None = None
     max_commits: int | None = None
     min_file_versions: int | None = None
@@ -119,6 +126,10 @@ class CleanConfig:
         if self.age_beside is not None:
             capped = f", but no more than {self.max_commits} commits" if self.max_commits else ""
             parts.append(f"what the last {format_duration(self.age_beside)} need{capped}")
+        if self.max_old_bytes is not None:
+            parts.append(f"older versions of at most {human_bytes(self.max_old_bytes)} in that window")
+        if self.changes_retained is not None:
+            parts.append(f"what readers of the changes of the last {format_duration(self.changes_retained)} need")
         if self.min_commits is not None:
             parts.append(f"what the last {self.min_commits} commits need")
         if self.min_file_versions is not None:
@@ -169,6 +180,7 @@ class CleanConfig:
             self.policy is not CleanPolicy.KEEP_LATEST_FILE_VERSIONS
             or self.age_retained is not None
             or self.min_commits is not None
+            or self.changes_retained is not None
         )
 
     @property
@@ -179,7 +191,7 @@ class CleanConfig:
     @property
     def is_union(self) -> bool:
         """Whether there are keeps in addition to Hudi's policy."""
-        more = (self.age_beside, self.min_commits, self.min_file_versions)
+        more = (self.age_beside, self.changes_retained, self.min_commits, self.min_file_versions)
         return self.has_ladder or any(keep is not None for keep in more)
 
 
@@ -214,6 +226,8 @@ def clean_config(settings: Settings) -> CleanConfig:
         hours_retained=settings[keys.CLEAN_HOURS_RETAINED],
         file_versions_retained=settings[keys.CLEAN_FILE_VERSIONS_RETAINED],
         age_retained=settings[keys.CLEAN_AGE_RETAINED],
+        changes_retained=settings[keys.CLEAN_CHANGES_RETAINED],
+        max_old_bytes=settings[keys.CLEAN_MAX_OLD_BYTES],
         min_commits=settings[keys.CLEAN_MIN_COMMITS],
         max_commits=settings[keys.CLEAN_MAX_COMMITS],
         min_file_versions=settings[keys.CLEAN_MIN_FILE_VERSIONS],
@@ -247,6 +261,7 @@ def with_floor(config: CleanConfig, floor: timedelta | None) -> CleanConfig:
     """Return *config*, which keeps what a span of that length needs, whatever else it asks for."""
     if floor is None:
         return config
+    config = attrs.evolve(config, floor=floor)
     asked = config.window_age if config.age_beside is None else config.age_beside
     return config if asked is not None and asked >= floor else attrs.evolve(config, age_retained=floor)
 
@@ -270,6 +285,11 @@ def _check(config: CleanConfig, *, hours_given: bool) -> None:
         raise ConfigError(
             f"{keys.CLEAN_AGE_RETAINED.name}={format_duration(config.age_retained)} and "
             f"{keys.CLEAN_HOURS_RETAINED.name}={config.hours_retained} say the same thing twice; keep one"
+        )
+    if config.max_old_bytes is not None and (not by_hours or config.max_commits is not None):
+        raise ConfigError(
+            f"{keys.CLEAN_MAX_OLD_BYTES.name}={config.max_old_bytes} limits a window by time and nothing else: set "
+            f"{keys.CLEAN_AGE_RETAINED.name}, and leave {keys.CLEAN_MAX_COMMITS.name} out"
         )
     if config.max_commits is None:
         return

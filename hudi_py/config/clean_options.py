@@ -112,6 +112,8 @@ def clean_config_with(settings: Settings, options: CleanOptions, *, now: datetim
     if by_age != by_hours:  # hours and age set the same thing: the option of this run wins over the other's setting
         settings = settings.without(keys.CLEAN_HOURS_RETAINED if by_age else keys.CLEAN_AGE_RETAINED)
     floor = settings[keys.CLEAN_FLOOR]
+    if "older_than" in given or policy not in (None, CleanPolicy.KEEP_LATEST_BY_HOURS.value):
+        settings = settings.without(keys.CLEAN_MAX_OLD_BYTES)  # of a window by time, which this run does not have
     merged = settings.without(keys.CLEAN_FLOOR).merged(values)
     config = attrs.evolve(clean_config(merged), forget=tuple(given.get("instants", ())))
     if "older_than" in given:

@@ -67,6 +67,10 @@ CLEAN_AGE_RETAINED: Final[Key[timedelta | None]] = Key("hoodie_py.clean.age.reta
 """Like all settings of `hoodie_py`, not known to Hudi. What any retention of Hudi or any of these keeps, is kept."""
 CLEAN_FLOOR: Final[Key[timedelta | None]] = Key("hoodie_py.clean.floor", duration, None)
 """Files that this span needs are kept, whatever a policy or the options of one clean ask for."""
+CLEAN_CHANGES_RETAINED: Final[Key[timedelta | None]] = Key("hoodie_py.clean.changes.retained", duration, None)
+"""Changes of this span can be read, however short the window of snapshots is."""
+CLEAN_MAX_OLD_BYTES: Final[Key[int | None]] = Key("hoodie_py.clean.max.old.bytes", whole(1), None)
+"""A window by time is shortened until the older versions that it keeps have at most this number of bytes."""
 CLEAN_MIN_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.min.commits", whole(1), None)
 CLEAN_MAX_COMMITS: Final[Key[int | None]] = Key("hoodie_py.clean.max.commits", whole(1), None)
 CLEAN_MIN_FILE_VERSIONS: Final[Key[int | None]] = Key("hoodie_py.clean.min.file.versions", whole(1), None)

@@ -25,6 +25,7 @@ from hudi_py.config.keys import Key
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant_time import parse_duration
+from hudi_py.model.words import parse_bytes
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -46,6 +47,13 @@ def _count(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError("a whole number above 0 is needed")
     return value
+
+
+def _bytes(value: Any) -> int:
+    found = parse_bytes(value) if isinstance(value, str) else _count(value)
+    if not found:
+        raise ValueError('a size such as "500GB" or a whole number of bytes is needed')
+    return found
 
 
 def _text(value: Any) -> str:
@@ -73,7 +81,16 @@ class _Line:
 _LINES: Final[Mapping[str, _Line]] = {
     "keep.everything": _Line(_span, "files that the last {} need are kept"),
     "keep.floor": _Line(_span, "files that the last {} need are kept, whatever is asked for", keys.CLEAN_FLOOR),
-    "keep.changes": _Line(_span, "changes of the last {} can be read"),
+    "keep.changes": _Line(
+        _span,
+        "changes of the last {} can be read, for which its snapshots are kept, whatever keep.max_bytes says",
+        keys.CLEAN_CHANGES_RETAINED,
+    ),
+    "keep.max_bytes": _Line(
+        _bytes,
+        "what keep.everything keeps of older versions ends earlier if it has more than {} bytes",
+        keys.CLEAN_MAX_OLD_BYTES,
+    ),
     "keep.commits": _Line(_count, "files that the last {} commits need are kept", keys.CLEAN_MIN_COMMITS),
     "keep.versions": _Line(_count, "{} versions of each file group are kept", keys.CLEAN_MIN_FILE_VERSIONS),
     "tags.hourly": _Line(_count, "the last commit of each of the last {} hours is tagged", keys.TAGS_HOURLY),
@@ -91,10 +108,6 @@ _LINES: Final[Mapping[str, _Line]] = {
     "clean.grace": _Line(_span, "they can be put back for {}", keys.QUARANTINE_GRACE),
 }
 _BY: Final = {"last-change": "KEEP_BY_TIME", "creation": "KEEP_BY_CREATION_TIME", "value": ""}
-_NOT_SERVED: Final = {
-    "keep.max_bytes": "a limit on the bytes of old versions would delete what other lines promise; see how many there "
-    "are with hudi-py du, and shorten keep.everything",
-}
 
 
 @attrs.frozen(kw_only=True)
@@ -141,8 +154,6 @@ def parse_policy(text: str, source: str = "the policy") -> RetentionPolicy:
     values: dict[str, Any] = {}
     for name, value in _flat(document):
         known = _LINES.get(name)
-        if name in _NOT_SERVED:
-            raise ConfigError(f"{source}, {line(name)}: not possible, {_NOT_SERVED[name]}")
         if known is None:
             close = get_close_matches(name, _LINES, n=1)
             hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(_LINES)}"
@@ -201,12 +212,6 @@ def _contradictions(values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         "keep.everything", "keep.floor", "what is kept is shorter than the floor", wrong=lambda one, other: one < other
     )
     compare(
-        "keep.changes",
-        "keep.everything",
-        "changes are read from the files of snapshots, which are kept for a shorter time",
-        wrong=lambda one, other: one > other,
-    )
-    compare(
         "archive.max_commits",
         "archive.min_commits",
         "archival begins with more commits than it leaves",
@@ -219,8 +224,15 @@ def _contradictions(values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         wrong=lambda one, other: one <= other,
     )
     compare("partitions.by", "partitions.format", 'a form belongs to by = "value"', wrong=lambda one, _: one != "value")
-    if "keep.changes" in values and "keep.everything" not in values:
-        found.append(("keep.changes", "keep.everything", "changes need the files of snapshots; say how long they stay"))
+    if "keep.max_bytes" in values and "keep.everything" not in values:
+        found.append(("keep.max_bytes", "keep.everything", "it shortens what that line keeps, which is missing"))
+    for promise in ("keep.floor", "keep.changes"):
+        compare(
+            "keep.max_bytes",
+            promise,
+            f"nothing is left to shorten: {promise} keeps all that keep.everything keeps, whatever its size",
+            wrong=lambda _, other: other >= values.get("keep.everything", timedelta.max),
+        )
     if values.get("partitions.by") == "value" and "partitions.format" not in values:
         found.append(("partitions.by", "partitions.format", "the form of the value is missing"))
     if "partitions.field" in values and "partitions.format" not in values:

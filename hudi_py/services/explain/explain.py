@@ -21,6 +21,7 @@ from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
 from hudi_py.model.lease import Lease
+from hudi_py.model.words import human_bytes
 from hudi_py.services.clean.retention.policy import Keeps, PartitionJudgement, Reason, Verdict
 from hudi_py.timeline.timeline import Timeline
 
@@ -179,6 +180,8 @@ def _others(
         facts.append(f"clustering {context.pending_clustering[key]} of its file group is pending")
     if replaced_by is not None:
         facts.append(f"its file group was replaced by {replaced_by}")
+    if around.config.max_old_bytes is not None:
+        facts.append(f"it may go sooner: older versions of {human_bytes(around.config.max_old_bytes)} are kept at most")
     blocker = window_blocker(around.timeline, around.config)
     if blocker is not None:
         facts.append(f"{blocker} is pending, and the retention window does not pass it")
@@ -282,14 +285,14 @@ def _window(passed: str | None, around: Surroundings) -> list[Awaited]:
     conditions = []
     if config.older_than is not None and (passed is None or passed >= config.older_than):
         conditions.append(Awaited(Need.CUT_OFF, passed or "this file group's next version"))
-    age = config.window_age or config.age_beside
+    ages = (config.window_age or config.age_beside, config.changes_retained)
     # Age alone is not enough: without a younger commit there is no earliest one to retain, and nothing is cleaned
     #
-    if age is not None:
+    for age in dict.fromkeys(each for each in ages if each is not None):
         conditions += _aged(passed, age, around)
     if config.commits_required:
         conditions += _commits_until(passed, config.commits_required, around)
-    if config.age_retained is not None or config.older_than is not None:
+    if any(each is not None for each in (config.age_retained, config.changes_retained, config.older_than)):
         conditions += _pending_until(passed, around)
     return list(dict.fromkeys(conditions))
 

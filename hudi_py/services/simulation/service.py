@@ -44,8 +44,11 @@ class SimulationService:
             CorruptMetadata: A commit, a savepoint or the archive is damaged.
         """
         # Both depend on the moment of a clean, and a replay has none but the times of the commits.
-        if self.config.has_ladder or self.config.older_than is not None:
-            raise ConfigError("a simulation takes no calendar ladder and no cut-off; leave them out")
+        if self.config.has_ladder or self.config.older_than is not None or self.config.max_old_bytes is not None:
+            raise ConfigError(
+                "a simulation takes no calendar ladder, no cut-off and no limit on the bytes of older versions; leave "
+                "them out"
+            )
         timeline = self.contents.store.load()
         found = dict(self._contents(timeline))
         counted = self._counted(timeline, found)

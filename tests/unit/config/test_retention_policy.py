@@ -22,6 +22,7 @@ commits = 3
 versions = 2
 floor = "1h"
 changes = "72h"
+max_bytes = "500GB"
 [tags]
 daily = 30
 [partitions]
@@ -43,6 +44,7 @@ def test_lines_become_the_settings_of_the_services():
     clean = clean_config(settings)
     assert (clean.policy, clean.window_age) == (CleanPolicy.KEEP_LATEST_BY_HOURS, timedelta(days=7))
     assert (clean.min_commits, clean.min_file_versions, clean.quarantine) == (3, 2, True)
+    assert (clean.changes_retained, clean.max_old_bytes) == (timedelta(hours=72), 500_000_000_000)
     assert clean.quarantine_grace == timedelta(days=3)
     assert (archive_config(settings).keep_min, archive_config(settings).keep_max) == (20, 30)
     expiry = expiry_config(settings)
@@ -62,8 +64,11 @@ def test_lines_become_the_settings_of_the_services():
         ("[keep]\ncommits = true", "line 2, keep.commits = True: a whole number"),
         ("[keep]\neverything = 7", "line 2, keep.everything = 7: a span"),
         ('[keep]\neverything = "1h"\nfloor = "2h"', "line 2, keep.everything and line 3, keep.floor contradict"),
-        ('[keep]\nchanges = "72h"\neverything = "1d"', "line 2, keep.changes and line 3, keep.everything"),
-        ('[keep]\nchanges = "72h"', "line 2, keep.changes and keep.everything"),
+        ('[keep]\nmax_bytes = "1GB"', "line 2, keep.max_bytes and keep.everything contradict"),
+        ('[keep]\nmax_bytes = "much"\neverything = "1d"', "line 2, keep.max_bytes = 'much': a size"),
+        ('[keep]\nmax_bytes = 0\neverything = "1d"', "line 2, keep.max_bytes = 0: a whole number"),
+        ('[keep]\nmax_bytes = 9\neverything = "1d"\nchanges = "3d"', "line 2, keep.max_bytes and line 4, keep.changes"),
+        ('[keep]\nmax_bytes = 9\neverything = "1d"\nfloor = "1d"', "line 2, keep.max_bytes and line 4, keep.floor"),
         ("[archive]\nmin_commits = 9\nmax_commits = 9", "line 3, archive.max_commits and line 2, archive.min_commits"),
         ("keep.commits = 9\narchive.min_commits = 9", "line 2, archive.min_commits and line 1, keep.commits"),
         ('[partitions]\nby = "creation"', "line 2, partitions.by and partitions.days"),
@@ -73,7 +78,6 @@ def test_lines_become_the_settings_of_the_services():
         ('[partitions]\ndays = 1\nformat = "day"', "format with a year"),
         ('[partitions]\ndays = 1\nfield = "day"', "line 3, partitions.field and partitions.format"),
         ('[clean]\ngrace = "1d"', "line 2, clean.grace and clean.quarantine"),
-        ('[keep]\nmax_bytes = "500GB"', "line 2, keep.max_bytes: not possible"),
         ("[keep]\n[tags]", "says nothing"),
         ("keep: 7d", "no TOML document"),
     ],

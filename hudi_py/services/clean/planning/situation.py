@@ -48,6 +48,7 @@ class Situation:
         earliest: First instant of the window that reaches back farthest, if there is one.
         keeps: All keeps, if the settings have more than Hudi's policy.
         leases: All leases in force.
+        shortened: Requested time at which the policy's window begins because of a limit on bytes; None without one.
         whole_times: Commits whose snapshots a ladder may keep.
         warnings: Doubtful settings, one sentence each.
         last_clean: What the last completed clean recorded.
@@ -67,6 +68,7 @@ class Situation:
     earliest: Instant | None
     keeps: Keeps | None = None
     leases: tuple[Lease, ...] = ()
+    shortened: str | None = None
     whole_times: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     last_clean: LastClean | None

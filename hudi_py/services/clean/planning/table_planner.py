@@ -36,6 +36,7 @@ from hudi_py.services.clean.memory.leftovers import (
 from hudi_py.services.clean.planning import scope as scoping
 from hudi_py.services.clean.planning.breakers import Census, tripped
 from hudi_py.services.clean.planning.budget import Budget, cut_to_budget
+from hudi_py.services.clean.planning.ceiling import old_versions, shortened
 from hudi_py.services.clean.planning.examination import UNSEEN, Examination
 from hudi_py.services.clean.planning.past import last_clean, whole_times
 from hudi_py.services.clean.planning.plan import CleanPlan, assemble
@@ -44,6 +45,7 @@ from hudi_py.services.clean.planning.scope import LastClean, Scope, Unseen
 from hudi_py.services.clean.planning.situation import Judge, Situation, checked
 from hudi_py.services.clean.retention.policy import PartitionJudgement
 from hudi_py.services.clean.retention.windows import (
+    Window,
     check_cut_off,
     check_forgotten,
     earliest_of,
@@ -199,25 +201,46 @@ class TablePlanner:
         whole = tuple(time for time in whole if time not in self.config.forget)
         table_commits = timeline.table_commits(self.table.table_type).completed()
         last_commit = table_commits[-1].requested_time if table_commits else ""
-        return Situation(
-            timeline=timeline,
-            listing=listing,
-            context=context,
-            protection=protection_of(context, held, load_clustered_files(timeline, self.contents)),
-            savepoints=savepoints,
-            now=now,
-            earliest=earliest,
-            keeps=keeps_of(kept, whole, self.config, reaching_back(leases, earliest, last_commit)),
-            leases=leases,
-            whole_times=whole,
-            warnings=(*questionable(self.config, kept, timeline), *map(_warning_of, expired)),
-            last_clean=last,
-            scope=scoping.with_unseen(self._scope(timeline, earliest, last, savepoints), unseen, earliest),
-            leftovers=LEFTOVERS.load(self.contents.store.storage),
-            unseen=unseen,
-            trigger=scoping.trigger(timeline, last, self.config),
-            table_commits=table_commits,
-        )
+
+        def seen_with(kept: tuple[Window, ...], more: tuple[str, ...] = ()) -> Situation:
+            earliest = earliest_of(kept)
+            return Situation(
+                timeline=timeline,
+                listing=listing,
+                context=context,
+                protection=protection_of(context, held, load_clustered_files(timeline, self.contents)),
+                savepoints=savepoints,
+                now=now,
+                earliest=earliest,
+                keeps=keeps_of(kept, whole, self.config, reaching_back(leases, earliest, last_commit)),
+                leases=leases,
+                whole_times=whole,
+                warnings=(*questionable(self.config, kept, timeline), *map(_warning_of, expired), *more),
+                last_clean=last,
+                scope=scoping.with_unseen(self._scope(timeline, earliest, last, savepoints), unseen, earliest),
+                leftovers=LEFTOVERS.load(self.contents.store.storage),
+                unseen=unseen,
+                trigger=scoping.trigger(timeline, last, self.config),
+                table_commits=table_commits,
+            )
+
+        seen = seen_with(kept)
+        if self.config.max_old_bytes is None:
+            return seen
+        found = old_versions(self._judged_since(seen), context.replaced)
+        shorter, why = shortened(kept, timeline, found, self.config.max_old_bytes)
+        first = shorter[0].earliest
+        begins = first.requested_time if first is not None and first != kept[0].earliest else None
+        return attrs.evolve(seen_with(shorter, (why,) if why else ()), shortened=begins)
+
+    def _judged_since(self, seen: Situation) -> Iterator[PartitionJudgement]:
+        """Verdicts of all partitions in which a window may keep older versions: those written since it began."""
+        start = "" if seen.earliest is None else seen.earliest.requested_time
+        commits = seen.timeline.table_commits(self.table.table_type).completed()
+        since = Scope(everything=False, instants=tuple(i for i in commits if i.requested_time >= start), reason="")
+        paths = frozenset(self.scope_partitions(since))
+        for path in sorted(paths):
+            yield seen.judge(path, seen.listing.partition(path, details=True), self.config)
 
     def _scope(
         self,

@@ -29,6 +29,7 @@ class Reason(enum.Enum):
     VERSIONS = "one of the newest versions"
     FLOOR = "needed by the commits that are always kept"
     AGE = "needed inside the span of time that is kept"
+    CHANGES = "needed by readers of changes in the span that is kept"
     DAILY = "in the newest snapshot of a day that is kept"
     WEEKLY = "in the newest snapshot of a week that is kept"
     MONTHLY = "in the newest snapshot of a month that is kept"
@@ -248,10 +249,8 @@ def _judge_versions(group: FileGroup, versions: int, protection: Protection) -> 
 
 def _judge_union(group: FileGroup, keeps: Keeps, protection: Protection) -> list[Verdict]:
     """Keep a slice if any keep protects it, with all reasons."""
-    bridges = {
-        reason: next((s for s in group.slices if s.base_instant_time < earliest), None)
-        for reason, earliest in keeps.windows
-    }
+    # One for each window, also if two have the same reason.
+    bridges = [next((s for s in group.slices if s.base_instant_time < start), None) for _, start in keeps.windows]
     in_compaction = (group.partition_path, group.file_id) in protection.pending
     # As where versions alone are counted (rule A-48).
     remaining = keeps.versions - in_compaction
@@ -260,11 +259,11 @@ def _judge_union(group: FileGroup, keeps: Keeps, protection: Protection) -> list
     for file_slice in group.slices:
         begins = file_slice.base_instant_time
         reasons = [] if ends is not None else [Reason.LATEST]
-        for reason, earliest in keeps.windows:
+        for (reason, earliest), bridge in zip(keeps.windows, bridges, strict=True):
             # Each window has a bridge of its own: queries that began there read the slice before it (rule A-44).
             if begins >= earliest:
                 reasons.append(reason)
-            elif file_slice is bridges[reason]:
+            elif file_slice is bridge:
                 reasons.append(Reason.BEFORE_WINDOW if reason is Reason.WINDOW else reason)
         if keeps.versions and not protection.is_pending(file_slice):
             if remaining > 0:

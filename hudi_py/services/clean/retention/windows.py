@@ -141,6 +141,13 @@ def windows(timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzi
         start = _not_past_pending(commits, _young(commits, config.age_beside, now, zone))
         # Beside the policy, not in its place: a file stays if either needs it.
         found.append(Window(Reason.AGE, _capped(commits, start, config.max_commits)))
+    if config.changes_retained is not None:
+        # Unlike the policy by hours, a table that rests is cleaned: its last commit has all that is asked for.
+        start = _from_cut_off(commits, time_before(now, config.changes_retained, zone))
+        found.append(Window(Reason.CHANGES, start))
+    if config.max_old_bytes is not None and config.floor is not None:
+        # What the limit on bytes does not go below; without that limit it is inside the policy's window.
+        found.append(Window(Reason.FLOOR, _from_cut_off(commits, time_before(now, config.floor, zone))))
     if config.min_commits is not None:
         found.append(Window(Reason.FLOOR, _last_commits(commits, config.min_commits)))
     return tuple(found)

@@ -87,10 +87,13 @@ def load_roots(
 
 def _more(config: CleanConfig, seen: Situation, zone: tzinfo) -> More:
     beside = config.age_beside
+    spans = (config.changes_retained, config.floor if config.max_old_bytes is not None else None)
     return More(
         cut_off=config.older_than,
         limit=None if beside is None else time_before(seen.now, beside, zone),
         is_patient=config.age_retained is not None,
+        spans=tuple(time_before(seen.now, span, zone) for span in spans if span is not None),
+        shortened=seen.shortened,
         floor=config.min_commits or 0,
         ceiling=config.max_commits or 0,
         versions=config.min_file_versions or 0,

@@ -43,6 +43,8 @@ class More:
         versions: Number of slices to reach in each group.
         times: Commits whose snapshots are complete.
         daily, weekly, monthly: Number of days, weeks and months whose last snapshot is reached.
+        spans: Instant times from which on all is reached, however short the policy's window is.
+        shortened: Where the policy's window begins, if a limit on bytes made it shorter.
         since: Times from which on everything is reached, by those who read changes; as *read*.
         read: Commits that readers need, each with earlier writes that may or may not belong to it.
     """
@@ -58,6 +60,8 @@ class More:
     weekly: int = 0
     monthly: int = 0
     read: tuple[tuple[str, frozenset[str]], ...] = ()
+    spans: tuple[str, ...] = ()
+    shortened: str | None = None
     since: tuple[tuple[str, frozenset[str]], ...] = ()
 
 
@@ -94,7 +98,7 @@ class Roots:
     def counts_only(self) -> bool:
         """Whether the settings have no window at all."""
         more = self.more
-        return self.policy == "KEEP_LATEST_FILE_VERSIONS" and more.limit is None and not more.floor
+        return self.policy == "KEEP_LATEST_FILE_VERSIONS" and more.limit is None and not more.floor and not more.spans
 
 
 def garbage(roots: Roots, partition_path: str, names: Iterable[str]) -> frozenset[str]:
@@ -141,10 +145,15 @@ def window_start(roots: Roots) -> str | None:
         cap = counted(more.ceiling) if more.ceiling else None
         return start if cap is None or (start is not None and start >= cap) else cap
 
-    starts = []
+    def cut(at: str) -> str | None:
+        end = min((time for time in done if time >= at), default=max(done, default=""))
+        return max((time for time in unhindered if time <= end), default=None) if count else None
+
+    starts = [cut(span) for span in more.spans]
     if more.cut_off is not None:
-        end = min((time for time in done if time >= more.cut_off), default=max(done, default=""))
-        starts.append(max((time for time in unhindered if time <= end), default=None) if count else None)
+        starts.append(cut(more.cut_off))
+    elif more.shortened is not None:
+        starts.append(max((time for time in unhindered if time <= more.shortened), default=None))
     elif roots.policy == "KEEP_LATEST_BY_HOURS":
         starts.append(timed(roots.limit, is_patient=more.is_patient))
     elif roots.policy == "KEEP_LATEST_COMMITS":
