@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from hudi_py.services.rewriting.explain import GroupExplanation
     from hudi_py.services.rewriting.progress import OnGroup
     from hudi_py.services.rewriting.result import RewriteResult
-    from hudi_py.services.savepoint.service import SavepointWords
+    from hudi_py.services.savepoint.words import SavepointWords
     from hudi_py.services.simulation.plan import Moment, Simulation
     from hudi_py.services.undo.result import UndoReport
     from hudi_py.services.usage.facts import Holder, Share, Usage
@@ -152,7 +152,7 @@ _NAMES = {
     "services.orphans.facts": "OrphanAction OrphanFate OrphanFile OrphanReport OrphanVerdict",
     "services.orphans.service": "OrphanOptions",
     "services.recovery.finding": "Problem RecoveryFinding RecoveryOutcome Step",
-    "services.savepoint.service": "SavepointWords",
+    "services.savepoint.words": "SavepointWords",
     "snapshot.batches": "Batches Pieces",
     "snapshot.change_log": "ChangeLog",
     "snapshot.changes": "Changes",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hudi_py.services.maintenance.service import MaintenanceReport
     from hudi_py.services.orphans.facts import OrphanReport
     from hudi_py.services.orphans.service import OrphanOptions
-    from hudi_py.services.savepoint.service import SavepointWords
+    from hudi_py.services.savepoint.words import SavepointWords
     from hudi_py.services.undo.result import UndoReport
 
 __all__ = ["Table", "open_table"]

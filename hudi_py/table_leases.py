@@ -32,19 +32,25 @@ class TableLeases(TableView):
 
     @contextmanager
     def lease(
-        self, *, ttl: str | timedelta, at: str | datetime | None = None, holder: str | None = None
+        self,
+        *,
+        ttl: str | timedelta,
+        at: str | datetime | None = None,
+        holder: str | None = None,
+        savepoint: bool = False,
     ) -> Iterator[Snapshot]:
         """
         Keep a snapshot readable for the time of a ``with`` block, and return it.
 
         Cleans, rollbacks, restores and archival of hudi_py keep what it shows. Apache Hudi does not know leases: where
-        it cleans the table, create a savepoint instead. The lease is renewed while the block runs and released at its
+        it cleans the table, ask for a savepoint, too. The lease is renewed while the block runs and released at its
         end, so *ttl* only decides how long it outlives a process that is killed.
 
         Args:
             ttl: Time to live, a span or text as ``"3h"``; counted again from each renewal.
             at: A time as for `resolve_time`; None for the latest snapshot.
             holder: Who reads, shown by ``hudi-py lease list``; default: user, host and process.
+            savepoint: Keep a savepoint of the commit for as long, which Apache Hudi's cleaner respects.
 
         Yields:
             The snapshot.
@@ -55,17 +61,22 @@ class TableLeases(TableView):
             ConflictError: The table changed while the lease was taken, or its lock is held; try again.
         """
         span = lease_span(ttl)
-        snapshot, lease = self._leased(span, at, holder)
+        snapshot, lease = self._leased(span, at, holder, savepoint=savepoint)
         with self._kept(lease, span):
             yield snapshot
 
     @contextmanager
     def kept_lease(
-        self, *, ttl: str | timedelta, at: str | datetime | None = None, holder: str | None = None
+        self,
+        *,
+        ttl: str | timedelta,
+        at: str | datetime | None = None,
+        holder: str | None = None,
+        savepoint: bool = False,
     ) -> Iterator[Lease]:
         """Take a lease as `lease` does, for another process to read under it; yields the lease itself."""
         span = lease_span(ttl)
-        lease = self.take_lease(ttl=span, at=at, holder=holder)
+        lease = self.take_lease(ttl=span, at=at, holder=holder, savepoint=savepoint)
         with self._kept(lease, span):
             yield lease
 
@@ -81,14 +92,21 @@ class TableLeases(TableView):
             # Releases it at once, so that the next clean need not wait until it expires.
             keeper.stop()
 
-    def take_lease(self, *, ttl: str | timedelta, at: str | datetime | None = None, holder: str | None = None) -> Lease:
+    def take_lease(
+        self,
+        *,
+        ttl: str | timedelta,
+        at: str | datetime | None = None,
+        holder: str | None = None,
+        savepoint: bool = False,
+    ) -> Lease:
         """
         Take a lease that nothing renews or releases by itself; arguments and errors as for `lease`.
 
         Returns:
             The lease; its ``instant`` is the requested time of the commit that stays readable.
         """
-        return self._leased(lease_span(ttl), at, holder)[1]
+        return self._leased(lease_span(ttl), at, holder, savepoint=savepoint)[1]
 
     def leases(self) -> tuple[Lease, ...]:
         """
@@ -134,7 +152,9 @@ class TableLeases(TableView):
 
         return ConsumerService(leases=self._leases)
 
-    def _leased(self, span: timedelta, at: str | datetime | None, holder: str | None) -> tuple[Snapshot, Lease]:
+    def _leased(
+        self, span: timedelta, at: str | datetime | None, holder: str | None, *, savepoint: bool
+    ) -> tuple[Snapshot, Lease]:
         self.require(Use.READ)
         self.refresh()
         time = None if at is None else self.resolve_time(at)
@@ -142,13 +162,19 @@ class TableLeases(TableView):
         snapshot = self.snapshot(time)
         if time is not None:  # after cleans by file versions, only its files show whether an earlier time is whole
             snapshot.slices_with_rows()
-        return snapshot, self._leases.take(self.timeline, time, ttl=span, holder=holder or _this_reader())
+        return snapshot, self._leases.take(
+            self.timeline, time, ttl=span, holder=holder or _this_reader(), savepoint=savepoint
+        )
 
     @property
     def _leases(self) -> LeaseService:
+        from hudi_py.mdt.keeper import MetadataTableKeeper
         from hudi_py.services.lease.service import LeaseService
+        from hudi_py.services.savepoint.service import SavepointService
 
-        return LeaseService(contents=self._contents)
+        keeper = MetadataTableKeeper(self.storage, self.settings, self._store.clock)
+        savepoints = SavepointService(contents=self._contents, table=self.config, metadata_table=keeper)
+        return LeaseService(contents=self._contents, savepoints=savepoints)
 
 
 @attrs.frozen

@@ -36,13 +36,18 @@ def lease() -> None:
     Keep a commit readable while a job reads it. A lease expires by itself, so a killed job leaves nothing behind.
 
     Cleans, rollbacks, restores and archival of hudi-py keep what leases need. Apache Hudi does not know them: where it
-    cleans the table, create a savepoint instead.
+    cleans the table, add --savepoint, which its cleaner respects.
     """
 
 
 _ttl = click.option("--ttl", required=True, metavar="SPAN", help="How long the lease is valid from now (90m, 3h).")
 _at = click.option("--at", metavar="TIME", help="Time to keep readable. Default: the latest commit.")
 _holder = click.option("--holder", metavar="NAME", help="Who reads. Default: user, host and process.")
+_savepoint = click.option(
+    "--savepoint",
+    is_flag=True,
+    help="Keep a savepoint of the commit for as long, which Apache Hudi's cleaner respects.",
+)
 
 
 @lease.command()
@@ -50,8 +55,9 @@ _holder = click.option("--holder", metavar="NAME", help="Who reads. Default: use
 @_ttl
 @_at
 @_holder
+@_savepoint
 @command
-def create(common: Common, table: str, ttl: str, at: str | None, holder: str | None) -> None:
+def create(common: Common, table: str, ttl: str, at: str | None, holder: str | None, savepoint: bool) -> None:
     r"""
     Create a lease, which expires by itself. Prints its id.
 
@@ -59,8 +65,9 @@ def create(common: Common, table: str, ttl: str, at: str | None, holder: str | N
     Examples:
       hudi-py lease create s3://lake/trips --ttl 3h --holder nightly-report
       hudi-py lease create TABLE --ttl 90m --at 2026-11-01 --json
+      hudi-py lease create TABLE --ttl 3h --savepoint
     """
-    _show(common, common.open(table).take_lease(ttl=ttl, at=at, holder=holder))
+    _show(common, common.open(table).take_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint))
 
 
 @lease.command("list")
@@ -106,8 +113,17 @@ def release(common: Common, table: str, lease_id: str) -> None:
 @_ttl
 @_at
 @_holder
+@_savepoint
 @command
-def run(common: Common, table: str, words: tuple[str, ...], ttl: str, at: str | None, holder: str | None) -> None:
+def run(
+    common: Common,
+    table: str,
+    words: tuple[str, ...],
+    ttl: str,
+    at: str | None,
+    holder: str | None,
+    savepoint: bool,
+) -> None:
     r"""
     Run a command under a lease, which is renewed while the command runs.
 
@@ -122,7 +138,7 @@ def run(common: Common, table: str, words: tuple[str, ...], ttl: str, at: str | 
     from hudi_py.inspection.lease_child import run_child
 
     # Released also if the child fails; if this process is killed, the lease expires.
-    with common.open(table).kept_lease(ttl=ttl, at=at, holder=holder) as taken:
+    with common.open(table).kept_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint) as taken:
         names = {"ID": taken.id, "INSTANT": taken.instant, "TABLE": table}
         code = run_child(words, {f"HUDI_PY_LEASE_{name}": value for name, value in names.items()}, quiet=common.as_json)
     if common.as_json:

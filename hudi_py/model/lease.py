@@ -45,6 +45,7 @@ class Lease:
             later, and supersede files that the reader still needs.
         created: When it was taken; with a time zone.
         expires: Until when its reader may rely on it; with a time zone.
+        has_savepoint: Whether its commit keeps a savepoint for as long, for cleaners that know no leases.
         is_consumer: Whether it is the progress of an incremental reader: all times from *instant* on stay readable.
     """
 
@@ -54,6 +55,7 @@ class Lease:
     pending: tuple[str, ...] = ()
     created: datetime
     expires: datetime
+    has_savepoint: bool = False
     is_consumer: bool = False
 
     @property
@@ -156,6 +158,17 @@ def consumer_id(name: str) -> str:
     return _CONSUMER_PREFIX + name
 
 
+def savepoint_name(instant: str) -> str:
+    """The name of the savepoint that the leases on a commit share."""
+    return f"lease-{instant}"
+
+
+def needs_savepoint(leases: Iterable[Lease], instant: str, now: datetime) -> Lease | None:
+    """A lease that counts and needs a savepoint of the commit of that time; None if there is none."""
+    wanted = (each for each in leases if each.has_savepoint and each.instant == instant)
+    return next((each for each in wanted if not each.is_dead(now)), None)
+
+
 def iso(moment: datetime) -> str:
     """A moment as text, in UTC, to the millisecond."""
     return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -172,6 +185,7 @@ def encode_lease(lease: Lease) -> bytes:
         "pending": list(lease.pending),
         "created": iso(lease.created),
         "expires": iso(lease.expires),
+        **({"savepoint": True} if lease.has_savepoint else {}),
     }
     return json.dumps(document, indent=1).encode()
 
@@ -196,6 +210,7 @@ def decode_lease(data: bytes, path: str) -> Lease:
             pending=tuple(map(_digits, document["pending"])),
             created=_moment(document["created"]),
             expires=_moment(document["expires"]),
+            has_savepoint=_flag(document.get("savepoint", False)),
             is_consumer={_CONSUMER: True, _SNAPSHOT: False}[document["kind"]],
         )
         # Renewing and releasing go by the name, so a copy under another name could never be released.
@@ -212,6 +227,12 @@ def decode_lease(data: bytes, path: str) -> Lease:
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise TypeError(f"{value!r} is not a string")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is neither true nor false")
     return value
 
 

@@ -91,7 +91,7 @@ SIBLINGS = {  # an import within one layer
 SERVICES = {  # an import between two services; None stands for all of them
     "restore": {"rollback", "savepoint"},
     "clean": {"savepoint"},  # those whose time to live is over go before a plan is made
-    "lease": {"clean"},  # what a plan covers is known there
+    "lease": {"clean", "savepoint"},  # what a plan covers is known there; a lease may have a savepoint
     "archive": {"clean"},  # archival must not overtake the clean, so it asks for the same window
     "upkeep": {"clean", "archive"},  # of the metadata table, which is a table itself
     "compaction": {"rewriting", "rollback"},  # what an earlier attempt left is rolled back first (B-25)

@@ -33,6 +33,8 @@ def judge_leases(
         if not lease.is_usable(now):
             yield finding("lease-expired", where, f"{lease.holder}: expired at {iso(lease.expires)}")
             continue
+        if lease.has_savepoint:
+            continue  # such a clean keeps the files for the savepoint
         taken = format_instant_time(lease.created.astimezone(zone))
         for clean, plan in planned:
             # A plan of hudi_py covers every lease; with writes that were pending, its times alone do not show it.

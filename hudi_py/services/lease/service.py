@@ -16,7 +16,7 @@ from datetime import timedelta
 
 import attrs
 
-from hudi_py.errors import ConfigError, ConflictError, HudiError, RefusedError
+from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, HudiError, RefusedError
 from hudi_py.fsview.fate import judge_partition_files
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.loader import load_facts, load_undoing
@@ -24,11 +24,13 @@ from hudi_py.fsview.needs import Lease as LeaseNeed
 from hudi_py.fsview.needs import Needed
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
-from hudi_py.model.lease import Lease, check_holder, lease_span
+from hudi_py.model.lease import Lease, check_holder, lease_span, savepoint_name
 from hudi_py.runtime.log import log
 from hudi_py.runtime.randomness import MACHINE, Randomness
 from hudi_py.services.clean.executing.recheck import covers
 from hudi_py.services.clean.planning.stored_plan import planned_names
+from hudi_py.services.savepoint.service import SavepointService
+from hudi_py.services.savepoint.words import SavepointWords
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.hidden_leases import hidden_by_undo
 from hudi_py.timeline.quarantine import pending_undos
@@ -44,13 +46,23 @@ class LeaseService:
 
     Args:
         contents: The table's timeline.
+        savepoints: Creates and deletes the savepoints of leases that ask for one.
         randomness: Gives the ids of leases.
     """
 
     contents: Contents
+    savepoints: SavepointService
     randomness: Randomness = MACHINE
 
-    def take(self, seen: Timeline, requested_time: str | None = None, *, ttl: str | timedelta, holder: str) -> Lease:
+    def take(
+        self,
+        seen: Timeline,
+        requested_time: str | None = None,
+        *,
+        ttl: str | timedelta,
+        holder: str,
+        savepoint: bool = False,
+    ) -> Lease:
         """
         Take a lease on a commit that is readable as a whole.
 
@@ -59,6 +71,7 @@ class LeaseService:
             requested_time: Requested time of the commit, or a later time before the next one; None for the last one.
             ttl: How long the lease counts, a span or text as ``"3h"``.
             holder: Who reads, in words.
+            savepoint: Keep a savepoint of the commit, too, so that cleaners that know no leases keep its files.
 
         Raises:
             ConfigError: There is no such commit, or an argument is invalid.
@@ -77,6 +90,7 @@ class LeaseService:
             pending=tuple(i.requested_time for i in seen.writes.pending() if i.requested_time < commit.requested_time),
             created=now,
             expires=now + lease_span(ttl),
+            has_savepoint=savepoint,
         )
         with store.lock.held(f"lease of {lease.holder}"):
             try:
@@ -84,6 +98,7 @@ class LeaseService:
                 # lease.
                 store.leases.create(lease)
                 self.check_taken(lease, seen, commit)
+                self._hold(lease)
             # Ctrl-C, too: a refused lease that stayed would hold files until it expires, for nobody.
             except BaseException:
                 self._give_up(lease)
@@ -91,10 +106,19 @@ class LeaseService:
         log.info("lease.taken", lease=lease.id, holder=lease.holder, instant=lease.instant)
         return lease
 
+    def _hold(self, lease: Lease) -> None:
+        """Create the savepoint of a lease that asks for one, unless its commit has a savepoint, whoever made it."""
+        if not lease.has_savepoint:
+            return
+        found = self.contents.store.load().find(lease.instant, Action.SAVEPOINT)
+        if found is None or not found.is_completed:
+            words = SavepointWords(name=savepoint_name(lease.instant), user=lease.holder, comment=f"for {lease}")
+            self.savepoints.create(lease.instant, **words)
+
     def _give_up(self, lease: Lease) -> None:
         """Delete a lease that was refused; if that fails, it counts until it expires."""
         try:
-            self.contents.store.leases.release(lease.id)
+            self._release(lease)
         except HudiError as error:
             log.warning("lease.not_released", lease=lease.id, why=str(error))
 
@@ -172,11 +196,31 @@ class LeaseService:
             ConflictError: It has expired, or another process changed it.
         """
         store = self.contents.store
-        return store.leases.renew(id_, store.clock.now() + lease_span(ttl))
+        renewed = store.leases.renew(id_, store.clock.now() + lease_span(ttl))
+        # Again: whoever made a savepoint that was there may have deleted it.
+        if renewed.has_savepoint:
+            with store.lock.held(f"savepoint of {renewed.holder}"):
+                self._hold(renewed)
+        return renewed
 
     def release(self, id_: str) -> bool:
-        """Delete a lease; False if there was none."""
-        return self.contents.store.leases.release(id_)
+        """Delete a lease, and its savepoint unless another lease needs it; False if there was none."""
+        try:
+            lease = self.contents.store.leases.find(id_)
+        except CorruptMetadata:
+            # Whatever it needs it cannot tell; a savepoint of it goes with the next clean.
+            lease = None
+        return self.contents.store.leases.release(id_) if lease is None else self._release(lease)
+
+    def _release(self, lease: Lease) -> bool:
+        store = self.contents.store
+        if not lease.has_savepoint:
+            return store.leases.release(lease.id)
+        with store.lock.held(f"release of {lease.holder}"):
+            is_released = store.leases.release(lease.id)
+            # The lease first: after a crash in between the next clean finds a savepoint that no lease needs.
+            self.savepoints.remove_of_leases(lease.instant)
+        return is_released
 
     def list(self) -> tuple[Lease, ...]:
         """All leases but those of consumers, expired ones too, oldest first."""

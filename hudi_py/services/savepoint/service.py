@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -28,6 +28,7 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.files import parse_base_file
 from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.lease import Lease, needs_savepoint, savepoint_name
 from hudi_py.model.records import SavepointMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.savepoint.gather import (
@@ -53,6 +54,7 @@ from hudi_py.services.savepoint.plan import (
     time_of_name,
 )
 from hudi_py.services.savepoint.schedule import DueTag, TagSchedule, due_tags
+from hudi_py.services.savepoint.words import Expired
 from hudi_py.timeline.archive import is_archived, load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
@@ -62,34 +64,7 @@ from hudi_py.txn.pairs import Answer, Relation, Service, judge
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-
-class Expired(NamedTuple):
-    """
-    A savepoint whose time to live is over.
-
-    Args:
-        instant: The completed savepoint.
-        stays_because: Why it cannot be deleted nevertheless; None if it can.
-    """
-
-    instant: Instant
-    stays_because: str | None
-
-
-class SavepointWords(TypedDict, total=False):
-    """
-    What a savepoint records besides the files that it protects.
-
-    - ``user``, ``comment``: free text.
-    - ``name``: for restores and deletions; unique in the table.
-    - ``ttl``: time to live, a span or text as ``"36h"``, ``"30d"``; None: it never expires. When it is over, the next
-      clean of hudi_py deletes the savepoint before it plans; a restore to it works until then. Apache Hudi ignores it.
-    """
-
-    user: str
-    comment: str
-    name: str
-    ttl: str | timedelta | None
+    from hudi_py.services.savepoint.words import SavepointWords
 
 
 @attrs.frozen(kw_only=True)
@@ -265,7 +240,20 @@ class SavepointService:
             CorruptMetadata: The archive is damaged, so it is unknown whether archival has passed it.
         """
         with self.contents.store.lock.held(f"deletion of savepoint {requested_time}"):
+            lease = self._needed_by(requested_time)
+            if lease is not None:
+                raise RefusedError(f"savepoint {requested_time} is kept for {lease}: release that lease first")
             return self._delete(requested_time)
+
+    def _needed_by(self, requested_time: str) -> Lease | None:
+        """
+        A lease that has a savepoint of this commit, if it counts.
+
+        Raises:
+            CorruptMetadata: A lease does not decode, so it is unknown.
+        """
+        store = self.contents.store
+        return needs_savepoint(store.leases.all(), requested_time, store.clock.now())
 
     def _delete(self, requested_time: str) -> bool:
         store = self.contents.store
@@ -284,6 +272,24 @@ class SavepointService:
         store.remove(Instant(requested_time, Action.SAVEPOINT, State.INFLIGHT))
         log.info("savepoint.deleted", instant=requested_time)
         return True
+
+    def remove_of_leases(self, requested_time: str) -> bool:
+        """
+        Delete the savepoint that leases on a commit share, if none of them is left; False if it stays or there is none.
+
+        One that archival has passed stays until a clean can delete it, with a warning.
+        """
+        found = (
+            each for each in self.expired(self.contents.store.load()) if each.instant.requested_time == requested_time
+        )
+        expired = next(found, None)
+        # That of a person goes with the clean, like any other whose time is over.
+        if expired is None or self.contents.savepoint(expired.instant).name != savepoint_name(requested_time):
+            return False
+        if expired.stays_because is not None:
+            log.warning("savepoint.expired.kept", instant=requested_time, why=expired.stays_because)
+            return False
+        return self.delete(requested_time)
 
     def is_passed_by_archival(self, requested_time: str) -> bool:
         """
@@ -332,7 +338,12 @@ class SavepointService:
         found = []
         for instant in timeline.completed(Action.SAVEPOINT):
             try:
-                is_expired = self.contents.savepoint(instant).is_expired(now_ms)
+                content = self.contents.savepoint(instant)
+                # Those of leases have no time of their own: they go with the last lease.
+                is_of_lease = content.name == savepoint_name(instant.requested_time)
+                is_expired = is_of_lease or content.is_expired(now_ms)
+                if is_expired and self._needed_by(instant.requested_time) is not None:
+                    continue
             # Whether it is expired is unknown, so it stays, and protects.
             except (CorruptMetadata, NotFound):
                 continue

@@ -1,9 +1,9 @@
 """
 Shortens a window by time until the older versions that it keeps fit into a number of bytes. Pure.
 
-Counted are versions that the window keeps and that a shorter one would free: neither the newest rows, nor what a
-savepoint, a lease, a pending action, the ladder or a number of versions keeps anyway. Other windows (a floor, the
-changes that are kept, a number of commits) are where the shortening ends.
+Counted are the versions that windows alone keep, those that the last commit superseded too: neither the newest rows,
+nor what a savepoint, a lease, a pending action, the ladder or a number of versions keeps anyway. Other windows (a
+floor, the changes that are kept, a number of commits) are where the shortening ends.
 """
 
 from __future__ import annotations

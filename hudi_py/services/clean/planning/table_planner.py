@@ -56,7 +56,8 @@ from hudi_py.services.clean.retention.windows import (
 )
 from hudi_py.services.clean.verifying.verification import check, compare
 from hudi_py.services.clean.verifying.verify import Disagreement
-from hudi_py.services.savepoint.service import Expired, SavepointService
+from hudi_py.services.savepoint.service import SavepointService
+from hudi_py.services.savepoint.words import Expired
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived_partitions
 from hudi_py.timeline.contents import Contents
