@@ -62,7 +62,7 @@ def test_a_limit_deletes_what_a_shorter_window_deletes_and_no_more_than_it_has_t
     # Older versions that no window frees count, too: those that the last commit superseded.
     table = made.builder.table()
     newest = {f"{p}/{name}" for p in table.partitions() for s in table.file_slices(p) for name in s.file_names}
-    others = data_files(made.builder.storage) - freed - newest
+    others = set(data_files(made.builder.storage)) - freed - newest
     stay = sum(len(made.builder.storage.read(path)) for path in others)
     longer = [each for each in steps_of_it if each < files]
     assert all(left(each) + stay > limit for each in longer)
