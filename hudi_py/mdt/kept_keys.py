@@ -17,7 +17,7 @@ from typing import Final
 
 import attrs
 
-from hudi_py.errors import NotFound
+from hudi_py.errors import NotFound, RefusedError
 from hudi_py.mdt.bloom_filters import encode_filter
 from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.record_index import RecordIndex, RecordLocation, encode_location
@@ -66,6 +66,7 @@ class KeptRecordIndex:
 
         Raises:
             CorruptMetadata: A file does not decode.
+            RefusedError: The commit writes new rows of one key to several file groups; Apache Hudi refuses it, too.
             UnsupportedTable: The index is of a form that is not known.
         """
         # The file group stays the same, and a record names the group, not the file.
@@ -73,7 +74,9 @@ class KeptRecordIndex:
             return {}
         come: dict[str, tuple[str, str]] = {}
         rewritten: dict[str, tuple[str, str]] = {}
+        twice: set[str] = set()  # of the rewritten ones
         gone: dict[str, set[tuple[str, str]]] = {}
+        is_clustering = metadata.operation_type == _CLUSTER
         for path, stats in metadata.partition_to_write_stats.items():
             for stat in stats:
                 if stat.path is None:
@@ -82,26 +85,35 @@ class KeptRecordIndex:
                 at = (path, stat.file_id or "")
                 # The keys of a base file were compared with the file before, so they are new there. A log file does not
                 # tell updates from inserts: the index has to be asked.
-                (come if stat.log_version is None else rewritten).update(dict.fromkeys(texts(keys.written), at))
+                new = dict.fromkeys(texts(keys.written), at)
+                if stat.log_version is not None:
+                    twice.update(key for key in rewritten.keys() & new if rewritten[key] != at)
+                    rewritten.update(new)
+                else:
+                    if not is_clustering:
+                        self._refuse_again(key for key in come.keys() & new if come[key] != at)
+                    come.update(new)
                 for key in texts(keys.deleted):
                     gone.setdefault(key, set()).add(at)
         # A clustering writes all rows of the groups that it replaces again, so each key comes elsewhere anyway.
-        if metadata.operation_type != _CLUSTER:
+        if not is_clustering:
             for key, at in self._replaced(metadata):
                 gone.setdefault(key, set()).add(at)
-        return self._encoded(instant, come, rewritten, gone)
+        return self._encoded(instant, come, rewritten, twice, gone)
 
     def _encoded(
         self,
         instant: Instant,
         come: dict[str, tuple[str, str]],
         rewritten: dict[str, tuple[str, str]],
+        twice: set[str],
         gone: dict[str, set[tuple[str, str]]],
     ) -> dict[str, bytes | None]:
         """
         Args:
             come: Key to the place of a row that is new there.
             rewritten: Key to the place of a row that may have been there before.
+            twice: Those of them that are written to several places.
             gone: Key to the places that do not hold its row any more.
         """
         # Keys that come need no look-up: their record is written whatever it says now.
@@ -110,6 +122,8 @@ class KeptRecordIndex:
         if asked:
             with RecordIndex(self.table, self.timeline) as index:
                 known = index.locations(asked)
+        # Rows that several inserts wrote are updated at each place; rows of an unknown key are new at each.
+        self._refuse_again(twice - known.keys() - come.keys())
         for key, at in rewritten.items():
             # An update that stays in its group owes nothing: most of the rows of most updates.
             if key not in known or known[key][:2] != at:
@@ -121,6 +135,16 @@ class KeptRecordIndex:
             if key not in come and key in known and known[key][:2] in places:
                 found[key] = None
         return found
+
+    def _refuse_again(self, keys: Iterable[str]) -> None:
+        """Raise if there is one: the other row would be out of reach for updates and deletes that ask the index."""
+        key = min(keys, default=None)
+        if key is not None:
+            raise RefusedError(
+                f"{self.storage.root}: the rows hold the key {key!r} several times, for several file groups, and the "
+                "record index of the metadata table knows one place for each key; nothing was committed. Give each key "
+                "once, or write without hoodie.metadata.enable, which drops the index"
+            )
 
     def _values(self, instant: Instant, places: Iterable[tuple[str, str]]) -> Iterator[bytes]:
         instant_ms = instant_epoch_ms(instant.requested_time, self.table.store.zone)

@@ -50,6 +50,8 @@ from hudi_py.writing.pieces import Piece
 
 _Place = tuple[str, str]
 """Partition path and file id."""
+_Places = Mapping[str, tuple[_Place, ...]]
+"""Key to its places."""
 _NOWHERE: Final = ("", "")
 
 
@@ -104,31 +106,34 @@ def placed_pieces(
     found = table.places(index, rows.keys)
     if job.duplicates is not Duplicates.ADDED:
         rows, found = rows.without(table.known(job, rows.keys, found)), {}
-    at = [found.get(key, _NOWHERE) for key in rows.keys]
-    elsewhere = [place is not _NOWHERE and place[0] != path for place, path in zip(at, rows.paths, strict=True)]
-    moving = np.array(elsewhere, dtype=np.bool_)
+    # Several pairs of a row whose key has several rows: each of them is updated, deleted, or left behind.
+    pairs = [(number, place) for number, key in enumerate(rows.keys) for place in found.get(key, (_NOWHERE,))]
+    elsewhere = [place is not _NOWHERE and place[0] != rows.paths[number] for number, place in pairs]
     # A deletion stays where the key is found: it would delete nothing in another partition.
-    moving &= ~rows.are_deletes & index.moves_rows
+    moving = np.array(elsewhere, dtype=np.bool_) & index.moves_rows
+    moving &= ~rows.are_deletes[[number for number, _ in pairs]]
+    stays = [pair for pair, moves in zip(pairs, moving.tolist(), strict=True) if not moves]
+    left = [pair for pair, moves in zip(pairs, moving.tolist(), strict=True) if moves]
     # Stored rows are read only for rows that move: those that stay are compared when their file is merged.
-    if moving.any():
-        table.check_moving(job, [at[number] for number in np.flatnonzero(moving)])
-        losing = table.losing(job, rows, at, moving)
-        rows, at, moving = rows.without(losing), [at[i] for i in np.flatnonzero(~losing)], moving[~losing]
-    # A row that moves is an insert in its new partition, under a new file group or an existing small one.
-    stays = [_NOWHERE if moves else place for place, moves in zip(at, moving.tolist(), strict=True)]
-    dropped = np.array([place is _NOWHERE for place in stays], dtype=np.bool_) & rows.are_deletes
-    groups: dict[str, list[int]] = {}
-    for number, place in enumerate(stays):
-        if not dropped[number]:
-            groups.setdefault(rows.paths[number] if place is _NOWHERE else place[0], []).append(number)
-    for path, numbers in groups.items():
-        yield rows.piece(path, numbers, [stays[number][1] for number in numbers])
-    leaving: dict[str, list[int]] = {}
-    for number in np.flatnonzero(moving).tolist():
-        leaving.setdefault(at[number][0], []).append(number)
-    for path, numbers in leaving.items():
-        gone: Array = pa.array([rows.keys[number] for number in numbers], pa.string())
-        ids: Array = pa.array([at[number][1] for number in numbers], pa.string())
+    if left:
+        table.check_moving(job, [place for _, place in left])
+        left = table.beaten(job, rows, left)
+        # A row that moves is an insert in its new partition, under a new file group or an existing small one; unless
+        # its key has a row there, too, which is updated.
+        stays += [(number, _NOWHERE) for number in sorted({number for number, _ in left} - {each for each, _ in stays})]
+    groups: dict[str, list[tuple[int, str]]] = {}
+    for number, place in stays:
+        if place is not _NOWHERE or not rows.are_deletes[number]:
+            path = rows.paths[number] if place is _NOWHERE else place[0]
+            groups.setdefault(path, []).append((number, place[1]))
+    for path, rows_here in groups.items():
+        yield rows.piece(path, *zip(*rows_here, strict=True))
+    leaving: dict[str, list[tuple[int, str]]] = {}
+    for number, place in left:
+        leaving.setdefault(place[0], []).append((number, place[1]))
+    for path, rows_here in leaving.items():
+        gone: Array = pa.array([rows.keys[number] for number, _ in rows_here], pa.string())
+        ids: Array = pa.array([file_id for _, file_id in rows_here], pa.string())
         yield Piece(path, key_deletes(gone, job.schema).rows, gone, are_deletions=True, file_ids=ids)
 
 
@@ -174,7 +179,7 @@ class _Rows:
         """Return the rows but those of a mask."""
         return self if not mask.any() else self._taken(np.flatnonzero(~mask))
 
-    def piece(self, path: str, numbers: list[int], file_ids: list[str]) -> Piece:
+    def piece(self, path: str, numbers: Sequence[int], file_ids: Sequence[str]) -> Piece:
         """Return some rows as a piece of a partition; an empty file id is that of a new key."""
         keys: Array = pa.array([self.keys[number] for number in numbers], pa.string())
         ids: Array = pa.array([file_id or None for file_id in file_ids], pa.string())
@@ -198,8 +203,12 @@ class WrittenTable:
         self._job = job
         self._loaded: dict[str, PartitionFiles] = {}
 
-    def places(self, index: GlobalIndex, keys: Sequence[str]) -> dict[str, _Place]:
-        """Return the place of each key that has one."""
+    def places(self, index: GlobalIndex, keys: Sequence[str]) -> _Places:
+        """
+        Return the places of each key that has one.
+
+        Several, where inserts that look up no keys wrote a key more than once. The record index knows the last of them.
+        """
         storage = self._job.storage
         config = read_table_config(storage)
         # This write itself has dropped the metadata table if its settings say so.
@@ -209,9 +218,9 @@ class WrittenTable:
         if is_between_states(timeline):
             return self._searched(index, keys)
         with RecordIndex(MetadataTable(storage), timeline) as record_index:
-            found = {key: location[:2] for key, location in record_index.locations(keys).items()}
+            found = {key: (location[:2],) for key, location in record_index.locations(keys).items()}
         # Checked before anything is written: an index that names a missing group would send rows to nowhere.
-        for path, file_id in set(found.values()):
+        for path, file_id in {place for places in found.values() for place in places}:
             if file_id not in self.partition(path).file_ids:
                 raise CorruptMetadata(
                     f"{storage.root}: the record index of the metadata table knows rows in file group {file_id} of "
@@ -220,24 +229,25 @@ class WrittenTable:
                 )
         return found
 
-    def _searched(self, index: GlobalIndex, keys: Sequence[str]) -> dict[str, _Place]:
+    def _searched(self, index: GlobalIndex, keys: Sequence[str]) -> _Places:
         found: dict[str, list[_Place]] = {}
         wanted: Array = pa.array(keys, pa.string())
         for path, _ in walk_partitions(self._job.storage):
             partition = self.partition(path)
-            owners = partition.owners_of(self._job.storage, wanted).first
-            for number in np.flatnonzero(owners >= 0).tolist():
-                found.setdefault(keys[number], []).append((path, partition.file_ids[owners[number]]))
+            owners = partition.owners_of(self._job.storage, wanted)
+            first = np.flatnonzero(owners.first >= 0)
+            numbers = np.concatenate([first, owners.again[0]]).tolist()
+            for number, owner in zip(numbers, [*owners.first[first].tolist(), *owners.again[1].tolist()], strict=True):
+                found.setdefault(keys[number], []).append((path, partition.file_ids[owner]))
         # A key stays in its base file until a compaction, so log files may have deleted it in some groups, or in all.
         asked = {place for places in found.values() if index.forgets_deleted or len(places) > 1 for place in places}
         gone = {place: self._deleted(place) for place in asked}
-        lives = {
-            key: next(
-                (each for each in places if key not in gone.get(each, ())), None if index.forgets_deleted else places[0]
-            )
-            for key, places in found.items()
-        }
-        return {key: place for key, place in lives.items() if place is not None}
+        lives: dict[str, tuple[_Place, ...]] = {}
+        for key, places in found.items():
+            living = tuple(place for place in places if key not in gone.get(place, ()))
+            if living or not index.forgets_deleted:
+                lives[key] = living or (places[0],)
+        return lives
 
     def _deleted(self, place: _Place) -> set[str]:
         """Keys that log files delete: those of rows that moved away are in the base file until a compaction."""
@@ -245,10 +255,10 @@ class WrittenTable:
         logs = self.partition(path).logs.get(file_id)
         return set() if logs is None else deleted_in_logs(self._job.storage, path, logs)
 
-    def known(self, job: WriteJob, keys: Sequence[str], found: Mapping[str, _Place]) -> npt.NDArray[np.bool_]:
+    def known(self, job: WriteJob, keys: Sequence[str], found: _Places) -> npt.NDArray[np.bool_]:
         """Return which keys of an insert have a row; raises `WriteError` if the settings forbid that."""
-        gone = {place: self._deleted(place) for place in set(found.values())}
-        known = [key in found and key not in gone[found[key]] for key in keys]
+        gone = {place: self._deleted(place) for place in {each for places in found.values() for each in places}}
+        known = [any(key not in gone[place] for place in found.get(key, ())) for key in keys]
         refuse_known(job, [key for key, is_known in zip(keys, known, strict=True) if is_known][:1], sum(known))
         return np.array(known, dtype=np.bool_)
 
@@ -268,34 +278,31 @@ class WrittenTable:
                     "update.partition.path to false, or write it with Apache Hudi"
                 )
 
-    def losing(
-        self, job: WriteJob, rows: _Rows, at: Sequence[_Place], moving: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.bool_]:
-        """Return which of the moving rows lose against the stored ones."""
-        losing = np.zeros(len(at), dtype=np.bool_)
+    def beaten(self, job: WriteJob, rows: _Rows, pairs: Sequence[tuple[int, _Place]]) -> list[tuple[int, _Place]]:
+        """Return those of the pairs whose row wins against all stored ones at its place."""
         fields = job.rules.stored_fields
         by_place: dict[_Place, list[int]] = {}
-        for number in np.flatnonzero(moving).tolist() if fields else ():
-            by_place.setdefault(at[number], []).append(number)
-        for (path, file_id), numbers in by_place.items():
-            base = self.partition(path).latest.get(file_id)
+        for number, place in pairs if fields else ():
+            by_place.setdefault(place, []).append(number)
+        losing: set[tuple[int, _Place]] = set()
+        for place, numbers in by_place.items():
+            base = self.partition(place[0]).latest.get(place[1])
             if base is None:
                 continue
-            with job.storage.open_read(join_path(path, base.name)) as stream:
+            with job.storage.open_read(join_path(place[0], base.name)) as stream:
                 stored = open_base_file(stream).read(columns=[KEY, *fields])
             keys: Any = pa.array([rows.keys[number] for number in numbers], pa.string())
-            met: Any = compute.index_in(keys, value_set=stored.column(KEY).combine_chunks())
-            is_met = met.is_valid().to_numpy(zero_copy_only=False)
-            mine = np.array(numbers)[is_met]
+            met: Any = compute.index_in(stored.column(KEY).combine_chunks(), value_set=keys)
+            mine = np.array(numbers)[met.drop_null().to_numpy()]
             taken: Any = pa.array(mine, pa.int64())
             new: list[Any] = [rows.rows.column(name).take(taken).combine_chunks() for name in fields]
             old: list[Any] = [
                 # The write may promote a column, whose type in the old file is narrower.
-                stored.column(name).take(met.drop_null()).combine_chunks().cast(each.type)
+                stored.column(name).filter(met.is_valid()).combine_chunks().cast(each.type)
                 for name, each in zip(fields, new, strict=True)
             ]
-            losing[mine] = ~incoming_wins(new, old)
-        return losing
+            losing |= {(number, place) for number in mine[~incoming_wins(new, old)].tolist()}
+        return [pair for pair in pairs if pair not in losing]
 
     def partition(self, path: str) -> PartitionFiles:
         """Return a partition before the write."""

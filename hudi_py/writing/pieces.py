@@ -96,7 +96,7 @@ def changes_of(
     if isinstance(keys, pa.ChunkedArray):
         keys = keys.combine_chunks()
     if job.operation == "DELETE":
-        return key_deletes(keys.unique(), job.schema)
+        return key_deletes(keys.unique() if combine else keys, job.schema)
     deletes = delete_mask(rows)
     if marked is not None:
         deletes = pa.array(marked) if deletes is None else compute.or_(deletes, pa.array(marked))

@@ -2,7 +2,8 @@
 Keys that several rows have, because a bulk insert looks up none: a later write meets each of them.
 
 So does real Hudi with the indexes SIMPLE and BLOOM: 1.1.1 left no row after the delete and two changed ones after the
-upsert, on tables with a record index too.
+upsert, on tables with a record index too. GLOBAL_SIMPLE and GLOBAL_BLOOM meet those of all partitions; where rows move,
+1.1.1 makes several of them, hudi_py one. RECORD_INDEX knows the last one only, for both.
 """
 
 import itertools
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hudi_py
+from hudi_py.errors import RefusedError
 from hudi_py.storage.local import LocalStorage
 from support.indexes import places
 
@@ -53,3 +55,76 @@ def test_each_row_with_a_key_is_updated_and_deleted(kind, index, more, tmp_path)
     # Nothing of the deleted rows is met again.
     hudi_py.write(path, rows(["a"], 9), operation="upsert", settings=settings | more)
     assert told(path) == [("a", 9), *others]
+
+
+GLOBAL = list(itertools.product(["COPY_ON_WRITE", "MERGE_ON_READ"], ["GLOBAL_SIMPLE", "GLOBAL_BLOOM"], [{}, LARGE]))
+
+
+def placed(values):
+    """Rows from texts as `a/eu/1`."""
+    keys, regions, times = zip(*(each.split("/") for each in values), strict=True)
+    return pa.table({"id": keys, "region": regions, "ts": pa.array(map(int, times), pa.int64())})
+
+
+def told_with_place(path):
+    found = hudi_py.open_table(path).rows(with_meta=True).to_arrow().to_pylist()
+    return sorted(f"{row['_hoodie_record_key']}/{row['_hoodie_partition_path']}/{row['ts']}" for row in found)
+
+
+def table_with_copies(path, kind, index, *, moves):
+    """Keys with rows in several file groups of one partition (a, d), and in two partitions (a, m, d)."""
+    settings = SETTINGS | {"hoodie.datasource.write.table.type": kind, "hoodie.index.type": index}
+    settings["hoodie.metadata.record.index.enable"] = False
+    for name in ("simple", "bloom"):
+        settings[f"hoodie.{name}.index.update.partition.path"] = moves
+    for each in (["a/eu/1", "m/eu/1", "d/eu/1", "z/eu/1"], ["a/eu/2", "d/eu/2"], ["a/us/3", "m/us/3", "d/us/3"]):
+        hudi_py.write(path, placed(each), operation="bulk_insert", settings=settings)
+    return settings
+
+
+@pytest.mark.parametrize(("kind", "index", "more"), GLOBAL)
+def test_a_global_index_meets_each_row_with_a_key(kind, index, more, tmp_path):
+    """Rows that stay where they are: each of them is updated, or deleted, in every partition."""
+    path = str(tmp_path / "t")
+    settings = table_with_copies(path, kind, index, moves=False) | more
+    done = hudi_py.write(path, placed(["a/eu/9", "m/ap/9", "n/ap/9"]), operation="upsert", settings=settings)
+    assert (done.rows_updated, done.rows_inserted) == (5, 1)
+    others = ["m/eu/9", "m/us/9", "n/ap/9", "z/eu/1"]
+    assert told_with_place(path) == sorted([*others, "a/eu/9", "a/eu/9", "a/us/9", "d/eu/1", "d/eu/2", "d/us/3"])
+    done = hudi_py.write(path, placed(["a/ap/9", "d/eu/9"]), operation="delete", settings=settings)
+    assert done.rows_deleted == 6
+    assert told_with_place(path) == others
+
+
+@pytest.mark.parametrize(("kind", "index", "more"), GLOBAL)
+def test_a_row_that_moves_leaves_none_of_its_earlier_ones_behind(kind, index, more, tmp_path):
+    """One row comes where the key has none yet; what is in the new partition already is updated there."""
+    path = str(tmp_path / "t")
+    settings = table_with_copies(path, kind, index, moves=True) | more
+    hudi_py.write(path, placed(["a/eu/9", "m/ap/9", "d/us/9"]), operation="upsert", settings=settings)
+    assert told_with_place(path) == ["a/eu/9", "a/eu/9", "d/us/9", "m/ap/9", "z/eu/1"]
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_row_moves_past_the_rows_that_it_beats(kind, tmp_path):
+    """Each stored row is compared for itself, as by Apache Hudi: newer ones stay."""
+    path = str(tmp_path / "t")
+    settings = table_with_copies(path, kind, "GLOBAL_SIMPLE", moves=True)
+    hudi_py.write(path, placed(["a/ap/2", "m/ap/0"]), operation="upsert", settings=settings)
+    kept = ["d/eu/1", "d/eu/2", "d/us/3", "m/eu/1", "m/us/3", "z/eu/1"]
+    assert told_with_place(path) == sorted([*kept, "a/ap/2", "a/us/3"])
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("operation", ["bulk_insert", "upsert"])
+def test_one_commit_does_not_write_a_key_to_two_places_beside_a_record_index(kind, operation, tmp_path):
+    """It could name one of them; 1.0.2 and 1.1.1 fail, too. Nothing is committed, and the next write goes through."""
+    path = str(tmp_path / "t")
+    settings = SETTINGS | {"hoodie.datasource.write.table.type": kind}
+    hudi_py.write(path, placed(["z/eu/1"]), settings=settings)
+    with pytest.raises(RefusedError, match="'a' several times"):
+        hudi_py.write(path, placed(["a/eu/2", "a/us/2", "b/us/2"]), operation=operation, settings=settings)
+    assert told_with_place(path) == ["z/eu/1"]
+    hudi_py.write(path, placed(["a/eu/3"]), settings=settings)
+    assert told_with_place(path) == ["a/eu/3", "z/eu/1"]
+    assert set(places(LocalStorage(path))) == {"a", "z"}
