@@ -27,18 +27,21 @@ from hudi_py.config import keys as settings_keys
 from hudi_py.config.duplicates import Duplicates
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import conform_batch
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.mdt.lookup import RECORD_INDEX
 from hudi_py.mdt.record_index import RecordIndex, is_between_states
 from hudi_py.mdt.table import MetadataTable
-from hudi_py.model.files import join_path
+from hudi_py.model.files import FileSlice, join_path
 from hudi_py.rows.file_keys import texts
+from hudi_py.rows.log_reading import log_reading
+from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.rows.lookup import open_base_file
 from hudi_py.rows.merge import key_deletes
 from hudi_py.rows.precedence import combine_before_write, delete_mask, incoming_wins, refuse_null_ordering
+from hudi_py.rows.slice_reader import read_slices
 from hudi_py.rows.stored_keys import KEY
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
@@ -97,7 +100,7 @@ def placed_pieces(
     Raises:
         WriteError: A row has no ordering value.
         CorruptMetadata: A file, or the record index, is damaged.
-        UnsupportedTable: A row moves, and only log files show whether it wins.
+        UnsupportedTable: A row moves away from log files that hudi_py does not read.
     """
     rows = _Rows.of(job, [batch for batch in batches if batch.num_rows])
     if rows is None:
@@ -116,7 +119,6 @@ def placed_pieces(
     left = [pair for pair, moves in zip(pairs, moving.tolist(), strict=True) if moves]
     # Stored rows are read only for rows that move: those that stay are compared when their file is merged.
     if left:
-        table.check_moving(job, [place for _, place in left])
         left = table.beaten(job, rows, left)
         # A row that moves is an insert in its new partition, under a new file group or an existing small one; unless
         # its key has a row there, too, which is updated.
@@ -262,22 +264,6 @@ class WrittenTable:
         refuse_known(job, [key for key, is_known in zip(keys, known, strict=True) if is_known][:1], sum(known))
         return np.array(known, dtype=np.bool_)
 
-    def check_moving(self, job: WriteJob, places: Sequence[_Place]) -> None:
-        """
-        Raise if a row moves away from log files that may hold other ordering values than its base file.
-
-        Raises:
-            UnsupportedTable: One does.
-        """
-        for path, file_id in set(places) if job.rules.stored_fields else ():
-            logs = self.partition(path).logs.get(file_id)
-            if logs is not None and logs.behind:
-                raise UnsupportedTable(
-                    f"a row of file group {file_id} in partition {path!r} moves to another partition, and log files "
-                    "may hold a version of it that wins; nothing was written. Compact the table first, set the index's "
-                    "update.partition.path to false, or write it with Apache Hudi"
-                )
-
     def beaten(self, job: WriteJob, rows: _Rows, pairs: Sequence[tuple[int, _Place]]) -> list[tuple[int, _Place]]:
         """Return those of the pairs whose row wins against all stored ones at its place."""
         fields = job.rules.stored_fields
@@ -286,11 +272,7 @@ class WrittenTable:
             by_place.setdefault(place, []).append(number)
         losing: set[tuple[int, _Place]] = set()
         for place, numbers in by_place.items():
-            base = self.partition(place[0]).latest.get(place[1])
-            if base is None:
-                continue
-            with job.storage.open_read(join_path(place[0], base.name)) as stream:
-                stored = open_base_file(stream).read(columns=[KEY, *fields])
+            stored = self._stored(place, fields)
             keys: Any = pa.array([rows.keys[number] for number in numbers], pa.string())
             met: Any = compute.index_in(stored.column(KEY).combine_chunks(), value_set=keys)
             mine = np.array(numbers)[met.drop_null().to_numpy()]
@@ -303,6 +285,29 @@ class WrittenTable:
             ]
             losing |= {(number, place) for number in mine[~incoming_wins(new, old)].tolist()}
         return [pair for pair in pairs if pair not in losing]
+
+    def _stored(self, place: _Place, fields: Sequence[str]) -> pa.Table:
+        """Return keys and ordering values of a file group, its log files merged."""
+        path, file_id = place
+        job, partition = self._job, self.partition(path)
+        base, logs = partition.latest.get(file_id), partition.logs.get(file_id)
+        columns = pa.schema([pa.field(KEY, pa.string()), *(job.schema.field(name) for name in fields)])
+        if logs is None or not logs.behind:
+            if base is None:
+                return columns.empty_table()
+            with job.storage.open_read(join_path(path, base.name)) as stream:
+                rows: pa.Table = open_base_file(stream).read(columns=[KEY, *fields])
+                return rows
+        rules = log_rules_of(read_table_config(job.storage).properties, job.storage.root)
+        reading = log_reading(rules, logs.completed, None, job.schema, job.storage.root)
+        whole = FileSlice(
+            partition_path=path,
+            file_id=file_id,
+            base_instant_time=logs.file_slice.base_instant_time,
+            base_file=base,
+            log_files=logs.behind,
+        )
+        return pa.Table.from_batches(read_slices(job.storage, [whole], columns, reading), columns)
 
     def partition(self, path: str) -> PartitionFiles:
         """Return a partition before the write."""

@@ -20,7 +20,7 @@ from hudi_py.spark.session import ensure_java
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = "python-of-this-worker"
 """What executors call; each worker finds its own on its PATH."""
-_START_S = 60
+_START_S = 120
 
 
 class Cluster:

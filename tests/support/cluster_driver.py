@@ -22,6 +22,7 @@ def main(path, table_type, partitions, files):
         .config("spark.sql.shuffle.partitions", "8")
         .config("spark.sql.adaptive.enabled", "false")
         .config("spark.network.timeout", "20s")
+        .config("spark.network.timeoutInterval", "5s")
         .config("spark.executor.heartbeatInterval", "5s")
         .getOrCreate()
     )

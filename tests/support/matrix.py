@@ -134,7 +134,7 @@ class Played:
         for number, (operation, engine) in enumerate(self._case.steps):
             told = f"{self._case} {operation} {engine}"
             self._do(operation, engine)
-            self._agree(told)
+            self._agree(told, ours_alone=True)  # it reads once for both writes: its reads take most of the time
             self._peer.write(self._path, self._put([*self._some(6), *self._new(2)]), "upsert", self._settings)
             if number % 3 == 0:
                 self._compact()
@@ -142,11 +142,11 @@ class Played:
                 self._peer.clean(self._path, self._settings | {"hoodie.cleaner.commits.retained": 1})
             self._agree(f"{told}, then Hudi's upsert")
         self._do("upsert", "local")
-        self._agree("last")
-        assert not self._peer.validate_listing(self._path)
+        self._agree("last", both=True)
         table = hudi_py.open_table(self._path)
         assert not [str(each) for each in table.check() if each.severity.name != "INFO"]
         if self._case.metadata:
+            assert not self._peer.validate_listing(self._path)
             assert_true(LocalStorage(str(self._path)))
 
     def _compact(self) -> None:
@@ -240,11 +240,12 @@ class Played:
             }
         )
 
-    def _agree(self, told: str) -> None:
+    def _agree(self, told: str, *, ours_alone: bool = False, both: bool = False) -> None:
+        """Compare rows; real Hudi lists files as the table says, or with and without the metadata table."""
         expected = sorted((key, _region(key), *row) for key, row in self._rows.items())
         ours = hudi_py.open_table(self._path).rows().to_arrow().to_pylist()
         assert _plain(ours) == expected, f"ours, {told}"
-        for metadata in (False, True) if self._case.metadata else (False,):
+        for metadata in () if ours_alone else {self._case.metadata, self._case.metadata and not both}:
             theirs = self._peer.read(self._path, metadata=metadata)
             assert _plain(theirs) == expected, f"Hudi {self._peer.version}, metadata table {metadata}, {told}"
 

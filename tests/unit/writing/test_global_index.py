@@ -126,3 +126,25 @@ def test_any_sequence_of_writes_is_a_dictionary(settings, table_type):
         assert shown(storage) == model
         if ts == 9:
             break
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_row_moves_away_from_log_files_if_it_wins_against_them(version):
+    """Log files hold the newest version of the stored row: what the base file says of it does not count."""
+    more = {"hoodie.table.type": "MERGE_ON_READ", "hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}
+    storage = writes.create_table(version, **more)
+    writes.upsert(storage, [row("a", "eu", 1), row("b", "eu", 1)])
+    writes.upsert(storage, [row("a", "eu", 9)])
+    assert any(".log." in each for each in storage.files())
+    writes.upsert(storage, [row("a", "us", 5), row("b", "us", 5)], **FILES)
+    assert shown(storage) == {"a": ("eu", "eu", 9), "b": ("us", "us", 5)}
+    writes.upsert(storage, [row("a", "us", 12)], **FILES)
+    assert shown(storage) == {"a": ("us", "us", 12), "b": ("us", "us", 5)}
+    chance, model = random.Random(version), shown(storage)
+    for _ in range(8):
+        rows = [row(name, chance.choice(REGIONS), chance.randrange(20)) for name in chance.sample("abcdef", 3)]
+        writes.upsert(storage, rows, **FILES)
+        for each in rows:
+            if each["ts"] >= model.get(each["id"], ("", "", 0))[2]:
+                model[each["id"]] = (each["region"], each["region"], each["ts"])
+        assert shown(storage) == model
