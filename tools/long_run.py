@@ -7,9 +7,12 @@ calls with ``--bound`` preemptions (``--trios`` for three of them), and prints h
 ``--place`` says under which lock: ``file``, ``zookeeper``, ``dynamodb`` or ``s3``. ``hudi`` does the same with a
 ``--release`` of Apache Hudi as one of the writers.
 
+``matrix`` plays each operation by each engine on each kind of table, beside a ``--release`` of Apache Hudi that reads, upserts,
+compacts and cleans in between; ``--sequences`` says how often, each time in another order.
+
 ``histories`` plays that many random histories of all services against a model of the rows (``tests/property``),
 prints each that breaks a law, as short as it can be made, and in the end the seeds and how often each step was done or
-refused. The exit code is 1 when a law was broken. Needs neither Spark nor Java.
+refused. The exit code is 1 when a law was broken. Needs neither Spark nor Java; ``hudi`` and ``matrix`` need both.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 def main() -> int:
     """Run as the arguments say."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["histories", "simulation", "processes", "hudi"])
+    parser.add_argument("what", choices=["histories", "simulation", "processes", "hudi", "matrix"])
     parser.add_argument("--sequences", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1, help="of the first; the others count up")
     parser.add_argument("--jobs", type=int, default=1)
@@ -41,6 +44,8 @@ def main() -> int:
     parser.add_argument("--place", default="file", help="storage and lock of the processes")
     parser.add_argument("--release", default="1.1.1", help="of Apache Hudi")
     given = parser.parse_args()
+    if given.what == "matrix":
+        return _matrix(given)
     if given.what != "histories":
         return _simulations(given) if given.what == "simulation" else _processes(given)
     from support.history_runner import Failure
@@ -130,6 +135,40 @@ def _beside_hudi(given: argparse.Namespace) -> Callable[..., tuple[list[str], Co
     peer = RealHudi(given.release)
     peer.start()
     return lambda folder, seed, place: play_beside(peer, folder, seed, place, count=given.steps)
+
+
+def _matrix(given: argparse.Namespace) -> int:
+    """Play the whole product; a table that breaks a law is kept."""
+    import os
+    import shutil
+    import tempfile
+
+    sys.path.insert(0, str(ROOT / "tools"))
+    from real_hudi import RealHudi
+
+    from hudi_py.spark.session import local_session
+    from support.matrix import Played, whole
+
+    logging.getLogger("hudi_py").setLevel(logging.CRITICAL + 1)
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    spark = local_session("matrix", cores=2, memory="1g", **{"spark.sql.session.timeZone": "UTC"})
+    spark.sparkContext.setLogLevel("OFF")
+    peer, broken, cases = RealHudi(given.release), 0, 0
+    for case in (each for seed in range(given.seed, given.seed + given.sequences) for each in whole(seed)):
+        folder, cases = Path(tempfile.mkdtemp(prefix="matrix")), cases + 1
+        try:
+            Played(case, peer, spark, folder / "t").play()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other tables are played, too
+            broken += 1
+            print(f"{case} in {folder}: {type(error).__name__}: {str(error)[:2000]}", flush=True)
+            continue
+        print(f"{case}: {len(case.steps)} operations", flush=True)
+        shutil.rmtree(folder)
+    peer.close()
+    spark.stop()
+    print(f"Hudi {given.release}: {cases} tables, {broken} of them wrong")
+    return 1 if broken else 0
 
 
 def _one(seed: int) -> tuple[object, Counter[str]]:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -85,13 +85,7 @@ def storage_schema(incoming: pa.Schema) -> pa.Schema:
             case.
     """
     fields = [field for field in incoming if field.name not in NOT_DATA]
-    seen: dict[str, str] = {}
-    for field in fields:
-        # Spark takes names that differ only by case for one, and would refuse to read the table.
-        other = seen.get(field.name.lower())
-        if other is not None:
-            raise ConfigError(f"columns {other!r} and {field.name!r} have the same name for Spark; rename one")
-        seen[field.name.lower()] = field.name
+    _refuse_alike([field.name for field in fields], "")
     if not fields:
         raise ConfigError("the rows have no columns besides Hudi's own; there is nothing to write")
     return pa.schema([_storage_field(field, field.name) for field in fields])
@@ -194,6 +188,7 @@ def storage_type(incoming: pa.DataType, path: str) -> pa.DataType:
     if isinstance(incoming, pa.StructType):
         if not incoming.num_fields:
             raise ConfigError(f"column {path!r} is a struct without fields; Parquet cannot store it")
+        _refuse_alike([field.name for field in incoming], f"{path}.")
         return pa.struct([_storage_field(field, f"{path}.{field.name}") for field in incoming])
     if isinstance(incoming, (pa.ListType, pa.LargeListType)):
         element = incoming.value_field
@@ -239,6 +234,21 @@ def _storage_field(field: Field, path: str) -> Field:
             f"column {path!r}: a name must consist of letters, digits and _, and must not start with a digit"
         )
     return pa.field(field.name, storage_type(field.type, path), field.nullable)
+
+
+def _refuse_alike(names: Iterable[str], prefix: str) -> None:
+    """
+    Raises:
+        ConfigError: Two names differ at most by case: Spark would refuse to read the table.
+    """
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.get(name.lower())
+        if other is not None:
+            raise ConfigError(
+                f"columns {prefix + other!r} and {prefix + name!r} have the same name for Spark; rename one"
+            )
+        seen[name.lower()] = name
 
 
 def _is_avro_name(name: str) -> bool:

@@ -1,31 +1,23 @@
 """
 Takes rows in the forms in which Python programs have them: Arrow, pandas, polars, DuckDB, files.
 
-Columns get a type in which they can be stored if that loses nothing: categories become their values, times get
-microseconds, unsigned integers the next larger type.
+Columns get a type in which they can be stored if that loses nothing, see `hudi_py.local.stored_types`.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 
 from hudi_py.errors import ConfigError, ConflictError, WriteError
 from hudi_py.local.files import is_file_name, parquet_stream, read_files
+from hudi_py.local.stored_types import stored_schema, stored_types
 from hudi_py.local.stream import RowStream
 
-_WIDER: Final[Mapping[pa.DataType, pa.DataType]] = {
-    pa.uint8(): pa.int32(),
-    pa.uint16(): pa.int32(),
-    pa.uint32(): pa.int64(),
-    pa.float16(): pa.float32(),
-    pa.string_view(): pa.string(),  # Arrow sorts and takes no views yet
-    pa.binary_view(): pa.binary(),
-}
 _FORMS: Final = (
     "an Arrow table, batch or stream (pyarrow, polars, DuckDB, anything with __arrow_c_stream__), a pandas DataFrame, "
     "or paths of Parquet, CSV or JSON-lines files"
@@ -71,7 +63,7 @@ def row_stream(data: Any) -> RowStream | None:
         found = parquet_stream(paths)
     # The stream of a pandas DataFrame has its index among the columns.
     elif hasattr(data, "__arrow_c_stream__") and not _is_pandas(data):
-        reader = data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
+        reader = _reader_of(data)
         found = read_once(reader.schema, reader)
     elif isinstance(data, Iterator):
         first = next(data, None)
@@ -83,7 +75,7 @@ def row_stream(data: Any) -> RowStream | None:
     if found is None:
         return None
     stream = found
-    schema = stored_types(stream.schema.empty_table()).schema
+    schema = stored_schema(stream.schema)
     return RowStream(schema, lambda: _stored(stream, schema))
 
 
@@ -132,35 +124,6 @@ def _alike(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return batch if batch.schema == schema else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
 
-def stored_types(table: pa.Table) -> pa.Table:
-    """
-    Return the rows with types that can be stored; columns that have no such type stay as they are.
-
-    Raises:
-        WriteError: A value would be changed, such as a time with nanoseconds.
-    """
-    for position, field in enumerate(table.schema):
-        wanted = _stored_type(field.type)
-        if wanted != field.type:
-            try:
-                column = table.column(position).cast(wanted)
-            except pa.ArrowInvalid as error:
-                raise WriteError(
-                    f"column {field.name!r}: {field.type} cannot be stored as {wanted}: {error}"
-                ) from error
-            table = table.set_column(position, field.with_type(wanted), column)
-    return table
-
-
-def _stored_type(arrow: pa.DataType) -> pa.DataType:
-    if isinstance(arrow, pa.DictionaryType):
-        values: pa.DataType = arrow.value_type
-        return _stored_type(values)
-    if isinstance(arrow, pa.TimestampType) and arrow.unit != "us":
-        return pa.timestamp("us", arrow.tz)
-    return _WIDER.get(arrow, arrow)
-
-
 def _table_of(data: Any, stored: Callable[[], pa.Schema | None]) -> pa.Table:
     if isinstance(data, pa.Table):
         return data
@@ -172,16 +135,31 @@ def _table_of(data: Any, stored: Callable[[], pa.Schema | None]) -> pa.Table:
         return read_files(data, stored())
     if _is_pandas(data):
         # Without the metadata: it describes pandas' index and types, which the table does not have.
-        return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
-    if isinstance(data, pa.RecordBatchReader):
-        return data.read_all()
+        try:
+            return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            # Arrow names the column, and what it is made of.
+            raise WriteError(f"the DataFrame cannot be converted to Arrow: {error}; nothing was written") from error
     if hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data).read_all()
+        return _reader_of(data).read_all()
     if isinstance(data, Iterable) and not isinstance(data, bytes | dict):
         batches = list(data)
         if batches and all(isinstance(batch, pa.RecordBatch) for batch in batches):
             return pa.Table.from_batches(batches)
     raise ConfigError(f"rows are given as {_FORMS}, not as {type(data).__name__}")
+
+
+def _reader_of(data: Any) -> pa.RecordBatchReader:
+    """
+    Raises:
+        ConfigError: The stream has a type that Arrow for Python does not know, or is one of values, not of rows.
+    """
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    try:
+        return pa.RecordBatchReader.from_stream(data)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise ConfigError(f"the {type(data).__name__} has columns that cannot be read: {error}") from error
 
 
 def _is_pandas(data: Any) -> bool:

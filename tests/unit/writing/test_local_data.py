@@ -11,6 +11,7 @@ import pytest
 
 import hudi_py
 from hudi_py.errors import ConfigError, WriteError
+from hudi_py.formats.record_schema import storage_schema
 from hudi_py.local.data import arrow_table
 
 duckdb = pytest.importorskip("duckdb")
@@ -195,3 +196,62 @@ def test_no_value_of_a_new_json_column_changes(tmp_path):
     first = arrow_table(str(tmp_path / "a.jsonl")).to_pylist()[0]
     assert (first["a"], first["b"], first["c"], first["e"]) == (Decimal(12345678901234567890), "2026-01-02", 0.1, 1e-40)
     assert first["d"].isoformat() == "2026-01-02T03:04:05"
+
+
+NESTED = {
+    "list of a fixed size": pa.array([[1, 2], None, [3, None]], pa.list_(pa.int32(), 2)),
+    "list of bytes": pa.array([[b"1"], None, [None]], pa.list_(pa.binary_view())),
+    "list of lists": pa.array([[["a"]], [None], None], pa.list_(pa.list_(pa.string_view(), 1))),
+    "large list": pa.array([[{"a": 1}], None, []], pa.large_list(pa.struct([("a", pa.uint8())]))),
+    "struct of categories": pa.array(
+        [{"a": "x"}, None, {"a": None}], pa.struct([("a", pa.dictionary(pa.int8(), pa.string()))])
+    ),
+    "map": pa.array([[("k", 1)], None, []], pa.map_(pa.string_view(), pa.uint16())),
+    "list of times": pa.array([[1], None, [2]], pa.list_(pa.timestamp("ms"))),
+    "decimal": pa.array([Decimal("1.25"), None, Decimal(3)], pa.decimal256(38, 2)),
+}
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_values_inside_of_others_get_types_that_can_be_stored(case):
+    """As those of columns; no value changes, of slices either."""
+    array = NESTED[case]
+    for some in (array, array.slice(1), array.slice(0, 1), array.slice(1, 0)):
+        column = arrow_table(pa.table({"v": some})).column("v")
+        column.validate(full=True)
+        assert column.to_pylist() == some.to_pylist()
+        storage_schema(pa.schema([pa.field("v", column.type)]))
+
+
+def test_categories_of_polars_are_texts(tmp_path):
+    """Also where they are keys or partitions, and in lists: polars hands out dictionaries of views."""
+    frame = pl.DataFrame({"id": ["a", "b"], "p": ["x", "y"], "v": ["u", None], "w": [["q"], []]})
+    kinds = {"id": pl.Categorical, "p": pl.Enum(["x", "y"]), "v": pl.Categorical, "w": pl.List(pl.Categorical)}
+    path = tmp_path / "t"
+    for _ in range(2):
+        settings = SETTINGS | {"hoodie.datasource.write.partitionpath.field": "p"}
+        hudi_py.write(path, frame.cast(kinds), operation="upsert", settings=settings)
+    rows = hudi_py.open_table(path).rows().to_arrow().to_pylist()
+    assert sorted(rows, key=lambda row: row["id"]) == frame.to_dicts()
+
+
+REFUSED = {
+    "mixed": lambda: pd.DataFrame({"id": ["a", "b"], "v": [1, "x"]}),
+    "too large": lambda: pd.DataFrame({"id": ["a"], "v": [2**70]}),
+    "sparse": lambda: pd.DataFrame({"id": ["a", "b"], "v": pd.arrays.SparseArray([0, 1])}),
+    "twice": lambda: pd.DataFrame([["a", 1, 2]], columns=["id", "v", "v"]),
+    "series": lambda: pl.Series("id", ["a"]),
+    "128 bits": lambda: pl.DataFrame({"id": ["a"], "v": pl.Series([1], dtype=pl.Int128)}),
+    "union": lambda: duckdb.sql("select 'a' as id, union_value(v := 2) as v"),
+    "fields twice": lambda: pa.table(
+        {"id": ["a"], "v": pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["v", "V"])}
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_stored_is_refused_as_such(case, tmp_path):
+    """By an error of ours that says what it is, before a table is made; not by one of the library that has the rows."""
+    with pytest.raises((ConfigError, WriteError), match=r"v|Series|128"):
+        hudi_py.write(tmp_path / "t", REFUSED[case](), settings=SETTINGS)
+    assert not (tmp_path / "t").exists()

@@ -1,0 +1,99 @@
+"""
+Types in which the columns of Python programs can be stored, at any depth, where that loses nothing.
+
+Categories become their values, times get microseconds, unsigned integers the next larger type, lists of a fixed size
+lists. Values that would change are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from hudi_py.errors import WriteError
+from hudi_py.formats.arrow_types import Array
+from hudi_py.formats.conform import conform_array
+
+_WIDER: Final[Mapping[pa.DataType, pa.DataType]] = {
+    pa.uint8(): pa.int32(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.float16(): pa.float32(),
+    pa.string_view(): pa.string(),  # Arrow sorts and takes no views yet
+    pa.binary_view(): pa.binary(),
+}
+_DIGITS_MAX: Final = 38
+
+
+def stored_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the types that `stored_types` gives the columns of a schema."""
+    return pa.schema([field.with_type(_stored_type(field.type)) for field in schema])
+
+
+def stored_types(table: pa.Table) -> pa.Table:
+    """
+    Return the rows with types that can be stored; columns that have no such type stay as they are.
+
+    Raises:
+        WriteError: A value would be changed, such as a time with nanoseconds.
+    """
+    for position, field in enumerate(table.schema):
+        wanted = _stored_type(field.type)
+        if wanted != field.type:
+            chunks = [_converted(chunk, wanted, field.name) for chunk in table.column(position).chunks]
+            make: Any = pa.chunked_array
+            column = make(chunks, type=wanted)  # there may be no chunks that say it
+            table = table.set_column(position, field.with_type(wanted), column)
+    return table
+
+
+def _stored_type(arrow: Any) -> pa.DataType:
+    if isinstance(arrow, pa.DictionaryType):
+        value_type: pa.DataType = arrow.value_type
+        return _stored_type(value_type)
+    if isinstance(arrow, pa.TimestampType) and arrow.unit != "us":
+        return pa.timestamp("us", arrow.tz)
+    if isinstance(arrow, pa.Decimal256Type) and arrow.precision <= _DIGITS_MAX:
+        return pa.decimal128(arrow.precision, arrow.scale)
+    if isinstance(arrow, pa.StructType):
+        return pa.struct([field.with_type(_stored_type(field.type)) for field in arrow])
+    make_map: Any = pa.map_
+    if isinstance(arrow, pa.MapType):
+        mapped: pa.DataType = make_map(
+            arrow.key_field.with_type(_stored_type(arrow.key_type)), _element(arrow.item_field)
+        )
+        return mapped
+    if isinstance(arrow, pa.ListType | pa.FixedSizeListType):
+        return pa.list_(_element(arrow.value_field))
+    if isinstance(arrow, pa.LargeListType):
+        element = _element(arrow.value_field)
+        # Those of plain values are cut by whoever writes them.
+        return arrow if element == arrow.value_field else pa.list_(element)
+    return _WIDER.get(arrow, arrow)
+
+
+def _element(field: Any) -> Any:
+    return field.with_type(_stored_type(field.type))
+
+
+def _converted(array: Any, wanted: Any, path: str) -> Array:
+    """
+    Raises:
+        WriteError: A value would be changed.
+    """
+    try:
+        if isinstance(array, pa.DictionaryArray):
+            values: Any = _converted(array.dictionary, wanted, path)
+            taken: Array = values.take(array.indices)
+            return taken
+        if isinstance(wanted, pa.ListType) and not isinstance(array, pa.ListArray):
+            # With the elements that it has; those are converted next, one by one.
+            array = array.cast(pa.list_(array.type.value_field))
+        if isinstance(wanted, pa.ListType | pa.StructType | pa.MapType) and array.type != wanted:
+            return conform_array(array, wanted, path, _converted)
+        cast: Array = array.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise WriteError(f"column {path!r}: {array.type} cannot be stored as {wanted}: {error}") from error
+    return cast
