@@ -12,7 +12,7 @@ compacts and cleans in between; ``--sequences`` says how often, each time in ano
 
 ``histories`` plays that many random histories of all services against a model of the rows (``tests/property``),
 prints each that breaks a law, as short as it can be made, and in the end the seeds and how often each step was done or
-refused. The exit code is 1 when a law was broken. Needs neither Spark nor Java; ``hudi`` and ``matrix`` need both.
+refused. The exit code is 1 when a law was broken. Only ``hudi`` and ``matrix`` need Spark and Java.
 """
 
 from __future__ import annotations
