@@ -7,8 +7,8 @@ calls with ``--bound`` preemptions (``--trios`` for three of them), and prints h
 ``--place`` says under which lock: ``file``, ``zookeeper``, ``dynamodb`` or ``s3``. ``hudi`` does the same with a
 ``--release`` of Apache Hudi as one of the writers.
 
-``matrix`` plays each operation by each engine on each kind of table, beside a ``--release`` of Apache Hudi that reads, upserts,
-compacts and cleans in between; ``--sequences`` says how often, each time in another order.
+``matrix`` plays each operation by each engine on each kind of table, beside a ``--release`` of Apache Hudi that reads,
+upserts, compacts and cleans in between; ``--sequences`` says how often, each time in another order.
 
 ``histories`` plays that many random histories of all services against a model of the rows (``tests/property``),
 prints each that breaks a law, as short as it can be made, and in the end the seeds and how often each step was done or
