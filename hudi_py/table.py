@@ -7,7 +7,7 @@ Services are imported when they are first used, so that reading a table does not
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -252,17 +252,6 @@ class Table(TableRetention, TableInsight, TableLeases):
 
         return self._changed(run)
 
-    def create_due_tags(self) -> tuple[Instant, ...]:
-        """
-        Create the tags that are due by ``hoodie_py.tags.hourly``, ``daily``, ``weekly`` and ``monthly``.
-
-        Commits do this by themselves, before they clean; expired tags are deleted by cleans.
-
-        Returns:
-            The created savepoints, oldest first.
-        """
-        return self._changed(lambda: self.services.savepoint().create_due(self.services.tag_schedule))
-
     def remove_expired_savepoints(self) -> tuple[Instant, ...]:
         """
         Delete expired savepoints. Every clean does this by itself.
@@ -352,7 +341,14 @@ class Table(TableRetention, TableInsight, TableLeases):
         service = self.services.undo()
         return service.plan(removal) if dry_run else self._changed(lambda: service.run(removal))
 
-    def maintain(self, *, dry_run: bool = False, max_deletes: int | None = None) -> MaintenanceReport:
+    def maintain(
+        self,
+        *,
+        dry_run: bool = False,
+        max_deletes: int | None = None,
+        max_bytes: int | None = None,
+        max_duration: str | timedelta | None = None,
+    ) -> MaintenanceReport:
         """
         Do everything that is due: expired tags, dead leases, failed writes and clean, archival, quarantine; report
         orphans. Where the settings or the policy ask for it, also tags on a schedule, expired partitions, compaction
@@ -362,15 +358,22 @@ class Table(TableRetention, TableInsight, TableLeases):
 
         Args:
             dry_run: Only tell what is due; nothing is written.
-            max_deletes: Largest number of files that the clean deletes; None for no limit.
+            max_deletes, max_bytes: Largest number of files, and of bytes, that all steps together delete; None for no
+                limit. The limits of the settings stay in force.
+            max_duration: A span, or text as ``"90s"``, after which no step begins and the clean begins no deletion.
 
         Returns:
-            Every step: what was done and why, or why it failed.
+            Every step: what was done and why, or why it failed or was left for the next run.
+
+        Raises:
+            ConfigError: A limit is invalid.
         """
+        from hudi_py.services.maintenance.budget import run_budget
         from hudi_py.services.maintenance.service import run
         from hudi_py.services.maintenance.steps import works
 
-        return run(works(self, max_deletes), dry_run=dry_run)
+        budget = run_budget(self._store.clock, max_deletes, max_bytes, max_duration)
+        return run(works(self, budget), dry_run=dry_run, budget=budget)
 
     def recover(self, *, dry_run: bool = False) -> tuple[RecoveryOutcome, ...]:
         """

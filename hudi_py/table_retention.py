@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from hudi_py.config.expiry import ExpiryOptions
+    from hudi_py.model.instant import Instant
     from hudi_py.services.expiry.plan import ExpiryReport
 
 __all__ = ["TableRetention"]
@@ -57,12 +59,15 @@ class TableRetention(TableWriting, TableRewriting):
         """
         return self._changed(self.services.deletion().allow)
 
-    def empty_quarantine(self, *, dry_run: bool = False) -> tuple[str, ...]:
+    def empty_quarantine(
+        self, *, dry_run: bool = False, may: Callable[[Mapping[str, int]], bool] | None = None
+    ) -> tuple[str, ...]:
         """
         Delete for good what is in quarantine for longer than it can be put back (``hoodie_py.quarantine.grace``).
 
         Args:
             dry_run: Only tell what that would be; nothing is written.
+            may: Asked before each removal, with the paths and sizes of its files; one that may not go stays.
 
         Returns:
             Names of the removals: requested times of cleans, and names of searches for orphans.
@@ -75,7 +80,18 @@ class TableRetention(TableWriting, TableRewriting):
             store = self._store
             undone = pending_undos(self._contents, store.load())
             return removals_over(self.storage, int(store.clock.now().timestamp() * 1000), undone)
-        return self._changed(lambda: self.services.clean().empty_quarantine())
+        return self._changed(lambda: self.services.clean().empty_quarantine(may=may))
+
+    def create_due_tags(self) -> tuple[Instant, ...]:
+        """
+        Create the tags that are due by ``hoodie_py.tags.hourly``, ``daily``, ``weekly`` and ``monthly``.
+
+        Commits do this by themselves, before they clean; expired tags are deleted by cleans.
+
+        Returns:
+            The created savepoints, oldest first.
+        """
+        return self._changed(lambda: self.services.savepoint().create_due(self.services.tag_schedule))
 
     @property
     def policy(self) -> RetentionPolicy | None:

@@ -190,6 +190,8 @@ class TableServices:
             daily=settings[keys.TAGS_DAILY],
             weekly=settings[keys.TAGS_WEEKLY],
             monthly=settings[keys.TAGS_MONTHLY],
+            watermark=settings[keys.TAGS_WATERMARK],
+            delay=settings[keys.TAGS_WATERMARK_DELAY],
         )
 
     def restore(self) -> RestoreService:

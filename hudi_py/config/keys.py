@@ -88,6 +88,9 @@ TAGS_HOURLY: Final = Key("hoodie_py.tags.hourly", whole(0), 0)
 TAGS_DAILY: Final = Key("hoodie_py.tags.daily", whole(0), 0)
 TAGS_WEEKLY: Final = Key("hoodie_py.tags.weekly", whole(0), 0)
 TAGS_MONTHLY: Final = Key("hoodie_py.tags.monthly", whole(0), 0)
+TAGS_WATERMARK: Final[Key[str | None]] = Key("hoodie_py.tags.watermark", a_name, None)
+"""The entry of a commit's extra metadata that says up to when its rows are complete; tags then go by that time."""
+TAGS_WATERMARK_DELAY: Final = Key("hoodie_py.tags.watermark.delay", duration, timedelta(0))
 """Number of hours, days, weeks, months of whose last commit a tag is kept; tags are created after commits."""
 LEASES_IGNORED: Final = Key("hoodie_py.leases.ignored", flag, False)
 """Delete what leases of readers need; each one that is hurt is named in the log."""

@@ -97,6 +97,12 @@ _LINES: Final[Mapping[str, _Line]] = {
     "tags.daily": _Line(_count, "the last commit of each of the last {} days is tagged", keys.TAGS_DAILY),
     "tags.weekly": _Line(_count, "the last commit of each of the last {} weeks is tagged", keys.TAGS_WEEKLY),
     "tags.monthly": _Line(_count, "the last commit of each of the last {} months is tagged", keys.TAGS_MONTHLY),
+    "tags.watermark": _Line(
+        _text,
+        "instead, the first commit is tagged whose watermark, {} in its extra metadata, is past the period",
+        keys.TAGS_WATERMARK,
+    ),
+    "tags.delay": _Line(_span, "by at least {}", keys.TAGS_WATERMARK_DELAY),
     "partitions.days": _Line(_count, "partitions expire after {} days", keys.PARTITION_TTL_DAYS),
     "partitions.by": _Line(_text, "the age of a partition counts from its {}"),
     "partitions.format": _Line(_text, "the value of a partition is a time of the form {}", keys.PARTITION_TTL_FORMAT),
@@ -233,6 +239,11 @@ def _contradictions(values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
             f"nothing is left to shorten: {promise} keeps all that keep.everything keeps, whatever its size",
             wrong=lambda _, other: other >= values.get("keep.everything", timedelta.max),
         )
+    tagged = [name for name in ("tags.hourly", "tags.daily", "tags.weekly", "tags.monthly") if name in values]
+    if "tags.watermark" in values and not tagged:
+        found.append(("tags.watermark", "tags.daily", "without a number of periods nothing is tagged"))
+    if "tags.delay" in values and "tags.watermark" not in values:
+        found.append(("tags.delay", "tags.watermark", "a delay belongs to a watermark"))
     if values.get("partitions.by") == "value" and "partitions.format" not in values:
         found.append(("partitions.by", "partitions.format", "the form of the value is missing"))
     if "partitions.field" in values and "partitions.format" not in values:

@@ -11,6 +11,7 @@ import click
 from hudi_py.config import keys
 from hudi_py.errors import HudiError
 from hudi_py.inspection import complete, render
+from hudi_py.inspection.clean_options import size
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say, visible_json
@@ -24,10 +25,14 @@ _FILES_SHOWN_MAX: Final = 50
 @click.command()
 @click.argument("table", shell_complete=complete.tables)
 @click.option("--dry-run", is_flag=True, help="Show what is due and why; nothing is written.")
-@click.option("--max-deletes", type=click.IntRange(min=1), metavar="N", help="The clean deletes at most N files.")
+@click.option(
+    "--max-deletes", type=click.IntRange(min=1), metavar="N", help="All steps together delete at most N files."
+)
+@click.option("--max-bytes", type=size, metavar="SIZE", help="All steps together delete at most SIZE (500MB, 2GiB).")
+@click.option("--max-duration", metavar="SPAN", help="Begin no step and no deletion after SPAN (90s, 15m).")
 @click.option("--watch", metavar="SPAN", help="Run again SPAN after the end of each run (15m, 1h), until a signal.")
 @command
-def maintain(common: Common, table: str, dry_run: bool, max_deletes: int | None, watch: str | None) -> None:
+def maintain(common: Common, table: str, dry_run: bool, watch: str | None, **limits: Any) -> None:
     r"""
     Do everything that is due: expired tags, dead leases, failed writes, clean, archival, quarantine; report orphans.
     Where settings or the policy ask for it: tags, expired partitions, compaction, clustering.
@@ -35,15 +40,16 @@ def maintain(common: Common, table: str, dry_run: bool, max_deletes: int | None,
     For writers with hoodie.table.services.enabled=false, which leave this to another process. A step that fails does
     not stop the others; the exit code is then that of the first failure. With --watch it runs again and again, and
     SIGTERM or Ctrl-C ends it between two runs, with the exit code of the last one; --json prints a line for each run.
+    What a limit leaves is due in the next run.
 
     \b
     Examples:
       hudi-py maintain TABLE --dry-run
       hudi-py maintain --tables s3://lake --parallel 4 --within 2h
-      hudi-py maintain TABLE --watch 15m
+      hudi-py maintain TABLE --watch 15m --max-duration 10m --max-bytes 50GB
     """
     if watch is None:
-        report = _run(common, table, dry_run=dry_run, max_deletes=max_deletes)
+        report = _run(common, table, dry_run=dry_run, **limits)
         if common.as_json:
             print_json(maintenance_entry(report))
         else:
@@ -56,15 +62,15 @@ def maintain(common: Common, table: str, dry_run: bool, max_deletes: int | None,
 
         span = watch_span(watch)
         common.open(table)  # what is wrong with the command or the table is wrong in every run
-        code = run_until_signal(span, lambda: _one_of_many(common, table, dry_run=dry_run, max_deletes=max_deletes))
+        code = run_until_signal(span, lambda: _one_of_many(common, table, dry_run=dry_run, **limits))
     if code:
         raise SystemExit(code)
 
 
-def _one_of_many(common: Common, table: str, *, dry_run: bool, max_deletes: int | None) -> int:
+def _one_of_many(common: Common, table: str, *, dry_run: bool, **limits: Any) -> int:
     """One run of ``--watch``, whose failure is reported and does not end the others; its exit code."""
     try:
-        report = _run(common, table, dry_run=dry_run, max_deletes=max_deletes)
+        report = _run(common, table, dry_run=dry_run, **limits)
     except HudiError as error:
         say(f"hudi-py: {error}", file=sys.stderr)
         return error.exit_code
@@ -77,11 +83,11 @@ def _one_of_many(common: Common, table: str, *, dry_run: bool, max_deletes: int 
     return _exit_code(report)
 
 
-def _run(common: Common, table: str, *, dry_run: bool, max_deletes: int | None) -> MaintenanceReport:
+def _run(common: Common, table: str, *, dry_run: bool, **limits: Any) -> MaintenanceReport:
     opened = common.open(table)
     # The setting tells writers to leave the services to us, and may come from a file that is shared with them.
     opened.settings = opened.settings.without(keys.TABLE_SERVICES_ENABLED)
-    return (opened.read_only() if dry_run else opened).maintain(dry_run=dry_run, max_deletes=max_deletes)
+    return (opened.read_only() if dry_run else opened).maintain(dry_run=dry_run, **limits)
 
 
 def _tell_failures(report: MaintenanceReport) -> None:

@@ -9,7 +9,7 @@ be moved stays where it is; a crash leaves every file at one of the two places.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -146,7 +146,13 @@ def sizes_held(storage: Storage, manifest: Manifest) -> dict[str, dict[str, int]
     return found
 
 
-def purge(storage: Storage, permit: Permit, clock: Clock, kept: Collection[str] = ()) -> tuple[str, ...]:
+def purge(
+    storage: Storage,
+    permit: Permit,
+    clock: Clock,
+    kept: Collection[str] = (),
+    may: Callable[[Mapping[str, int]], bool] | None = None,
+) -> tuple[str, ...]:
     """
     Delete the removals for good whose time in quarantine is over, see `removals_over`; return their names.
 
@@ -155,16 +161,22 @@ def purge(storage: Storage, permit: Permit, clock: Clock, kept: Collection[str] 
         permit: To delete data.
         clock: Tells which times are over.
         kept: As for `removals_over`.
+        may: Whether a removal may be deleted now, by the paths and sizes of its files; None for all.
     """
     # Looked at again, because deletion may have been forbidden while a long clean ran.
     permit.check()
-    over = removals_over(storage, int(clock.now().timestamp() * 1000), kept)
-    for name in over:
+    done = []
+    for name in removals_over(storage, int(clock.now().timestamp() * 1000), kept):
         manifest = load_manifest(storage, name)
+        if may is not None and manifest is not None:
+            held = sizes_held(storage, manifest)
+            if not may({join_path(path, file): size for path, files in held.items() for file, size in files.items()}):
+                continue
         with noted(storage, () if manifest is None else tuple(manifest.files), clock):
             forget(storage, name)
         log.info("quarantine.purged", removal=name)
-    return over
+        done.append(name)
+    return tuple(done)
 
 
 def removals_over(storage: Storage, now_ms: int, kept: Collection[str] = ()) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ Source: rules/table-services A-7 to A-15; Hudi ``CleanActionExecutor``, ``CleanP
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import attrs
@@ -57,6 +57,7 @@ class CleanService:
         metadata_table: Keeper of the metadata table.
         partitions: Paths of the table's partitions if its own commits do not show them; None otherwise.
         reporter: Receives the progress of a run.
+        empties_quarantine: Whether a run into quarantine first deletes what has been there for its time.
         planner: Plans for this service.
     """
 
@@ -68,6 +69,7 @@ class CleanService:
     metadata_table: MetadataTableKeeper
     partitions: frozenset[str] | None = None
     reporter: Reporter = attrs.field(factory=Reporter, eq=False)
+    empties_quarantine: bool = True
     planner: TablePlanner = attrs.field(init=False, eq=False, repr=False)
 
     @planner.default
@@ -251,7 +253,7 @@ class CleanService:
         permit = permit or self.permit()
         self.contents.store.leases.purge()
         deadline = self.planner.deadline()
-        if self.config.quarantine:
+        if self.config.quarantine and self.empties_quarantine:
             self.empty_quarantine(permit)
         expired = tuple(each.requested_time for each in self._remove_expired(deadline))
         planned = self._schedule(deadline, permit)
@@ -262,12 +264,15 @@ class CleanService:
             results += self.execute_pending(deadline, planned=planned)
         return [attrs.evolve(each, expired_savepoints=expired) for each in results[:1]] + results[1:]
 
-    def empty_quarantine(self, permit: Permit | None = None) -> tuple[str, ...]:
+    def empty_quarantine(
+        self, permit: Permit | None = None, may: Callable[[Mapping[str, int]], bool] | None = None
+    ) -> tuple[str, ...]:
         """
         Delete for good what is in quarantine for longer than the time in which it can be put back.
 
         Args:
             permit: From `permit`, if it was asked before.
+            may: As for `hudi_py.timeline.quarantine.purge`.
 
         Returns:
             Names of the removals that were deleted.
@@ -279,7 +284,7 @@ class CleanService:
         store = self.contents.store
         with store.lock.held("quarantine"):  # an undo holds it, too, from its first look at the files to its end
             undone = pending_undos(self.contents, store.load())
-            return purge(store.storage, permit, store.clock, undone)
+            return purge(store.storage, permit, store.clock, undone, may)
 
     def _remember_leftovers(self, seen: Situation, plan: CleanPlan) -> None:
         """Forget files left by earlier cleans that are deleted by now, or that the plan deletes."""

@@ -16,6 +16,7 @@ import attrs
 from hudi_py.errors import HudiError
 from hudi_py.model.shown import Shown
 from hudi_py.runtime.log import log
+from hudi_py.services.maintenance.budget import RunBudget
 
 
 class Chore(enum.Enum):
@@ -60,11 +61,13 @@ class Work:
         step: Which.
         find: Finds out what is due, and writes nothing.
         act: Does it; None for a step that only reports.
+        deletes: Whether it deletes files.
     """
 
     step: Chore
     find: Callable[[], ChoreResult]
     act: Callable[[], ChoreResult] | None = None
+    deletes: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -108,18 +111,24 @@ class MaintenanceReport(Shown):
         return {"due": due, "failed": [each.step.value for each in self.failed], "is_dry_run": self.is_dry_run}
 
 
-def run(works: Sequence[Work], *, dry_run: bool) -> MaintenanceReport:
+def run(works: Sequence[Work], *, dry_run: bool, budget: RunBudget | None = None) -> MaintenanceReport:
     """
     Take the steps.
 
     Args:
         works: In order.
         dry_run: Only look.
+        budget: What they may delete, and how long they may take; None for no limit.
     """
-    return MaintenanceReport(steps=tuple(_taken(work, dry_run=dry_run) for work in works), is_dry_run=dry_run)
+    steps = tuple(_taken(work, budget, dry_run=dry_run) for work in works)
+    return MaintenanceReport(steps=steps, is_dry_run=dry_run)
 
 
-def _taken(work: Work, *, dry_run: bool) -> ChoreReport:
+def _taken(work: Work, budget: RunBudget | None, *, dry_run: bool) -> ChoreReport:
+    over = "" if budget is None or dry_run else budget.why_over(deletes=work.deletes)
+    if over:
+        # Due as far as is known: whoever looks at the report has to see that the run is not done.
+        return ChoreReport(step=work.step, found=ChoreResult(f"left for the next run: {over}"))
     is_acting = work.act is not None and not dry_run
     try:
         found = work.find() if work.act is None or dry_run else work.act()

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
+import attrs
+
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
+from hudi_py.services.maintenance.budget import RunBudget
 from hudi_py.services.maintenance.service import Chore, ChoreResult, Work
 
 
@@ -17,7 +20,7 @@ class Maintained(Protocol):
     @property
     def plan_clean(self) -> Callable[..., Any]: ...
     @property
-    def clean(self) -> Callable[..., Any]: ...
+    def run_clean(self) -> Callable[..., Any]: ...
     @property
     def archive(self) -> Callable[..., Any]: ...
     @property
@@ -43,16 +46,14 @@ class Maintained(Protocol):
     def remove_expired_savepoints(self) -> Callable[..., Any]: ...
 
 
-def works(table: Maintained, max_deletes: int | None) -> list[Work]:
+def works(table: Maintained, budget: RunBudget) -> list[Work]:
     """
     All steps, in order.
 
     Args:
         table: The opened table.
-        max_deletes: Largest number of files that the clean deletes; None for no limit.
+        budget: What the run may delete, and how long it may take.
     """
-    # No value at all instead of None: a limit from the settings has to stay in force.
-    limit = {} if max_deletes is None else {"max_files": max_deletes}
 
     def forbidden() -> ChoreResult | None:
         why = table.deletion_forbidden
@@ -62,7 +63,7 @@ def works(table: Maintained, max_deletes: int | None) -> list[Work]:
         left_out = forbidden()
         if left_out is not None:
             return left_out
-        plan = table.plan_clean(**limit)
+        plan = table.plan_clean(**budget.limits(table.settings))
         files = {file.path: file.reason.value for group in plan.files.values() for file in group}
         if plan.would_schedule:
             return ChoreResult("files that the retention does not keep", files)
@@ -73,7 +74,14 @@ def works(table: Maintained, max_deletes: int | None) -> list[Work]:
         left_out = forbidden()
         if left_out is not None:
             return left_out
-        results = table.clean(**limit)
+        # Sizes are read for whoever hears of the progress.
+        hears = {} if budget.size_bytes is None else {"on_progress": lambda _: None}
+        config = table.services.clean_config(**budget.limits(table.settings))
+        service = table.services.clean(config, **hears)
+        # A step of its own does that, within what is left of the budget.
+        results = table.run_clean(attrs.evolve(service, empties_quarantine=False))
+        for each in results:
+            budget.spend(each.deleted_count, each.bytes_freed)
         files = {path: f"clean {each.instant} removed it" for each in results for path in each.deleted_files}
         if not results:
             return ChoreResult("nothing to delete", is_due=False)
@@ -99,7 +107,8 @@ def works(table: Maintained, max_deletes: int | None) -> list[Work]:
         left_out = forbidden()
         if left_out is not None:
             return left_out
-        files = dict.fromkeys(table.empty_quarantine(dry_run=dry_run), "the time to put it back is over")
+        gone = table.empty_quarantine(dry_run=dry_run) if dry_run else table.empty_quarantine(may=budget.take)
+        files = dict.fromkeys(gone, "the time to put it back is over")
         return ChoreResult("removals" if files else "nothing is over", files, is_due=bool(files))
 
     def remove_tags() -> ChoreResult:
@@ -130,7 +139,7 @@ def works(table: Maintained, max_deletes: int | None) -> list[Work]:
         found.append(Work(Chore.DUE_TAGS, lambda: undecided, create_tags))
     if settings[keys.PARTITION_TTL_DAYS] > 0:
         found.append(Work(Chore.PARTITIONS, partial(expire, dry_run=True), partial(expire, dry_run=False)))
-    found.append(Work(Chore.CLEAN, plan_clean, clean))
+    found.append(Work(Chore.CLEAN, plan_clean, clean, deletes=True))
     if settings[keys.COMPACT_INLINE] and table.is_merge_on_read:
         found.append(Work(Chore.COMPACTION, lambda: undecided, rewrite(table.compact)))
     if settings[keys.CLUSTERING_INLINE]:
@@ -139,6 +148,6 @@ def works(table: Maintained, max_deletes: int | None) -> list[Work]:
     return [
         *found,
         Work(Chore.ARCHIVAL, lambda: undecided, archive),
-        Work(Chore.QUARANTINE, partial(quarantine, dry_run=True), partial(quarantine, dry_run=False)),
+        Work(Chore.QUARANTINE, partial(quarantine, dry_run=True), partial(quarantine, dry_run=False), deletes=True),
         Work(Chore.ORPHANS, orphans),
     ]

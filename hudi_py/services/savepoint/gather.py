@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition
 from hudi_py.fsview.checked import CheckedListing
@@ -12,6 +13,8 @@ from hudi_py.model.files import join_path
 from hudi_py.model.holes import Holes, holes_of
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import SavepointMetadata
+from hudi_py.runtime.log import log
+from hudi_py.services.savepoint.schedule import parse_watermark
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
@@ -78,3 +81,27 @@ def partitions_of(context: ViewContext, listing: Listing) -> Iterator[PartitionV
     # With sizes: files that are cut off must not be protected as if they were complete.
     for path, entries in listing.walk(details=True):
         yield build_partition(context, path, ((entry.name, None) for entry in entries))
+
+
+def watermarks(contents: Contents, timeline: Timeline, name: str) -> list[tuple[str, datetime]]:
+    """
+    Requested times of the completed commits of the active timeline that carry a watermark, ascending, each with it.
+
+    Args:
+        name: The entry of their extra metadata. A value that is no time is passed over with a warning: the next commit
+            with a later one ends the period.
+
+    Raises:
+        CorruptMetadata: A commit does not decode.
+    """
+    found = []
+    for commit in timeline.commits.completed():
+        text = contents.commit(commit).extra_metadata.get(name)
+        if text is None:
+            continue
+        moment = parse_watermark(text)
+        if moment is None:
+            log.warning("tag.watermark.unreadable", instant=commit.requested_time, name=name, value=text)
+            continue
+        found.append((commit.requested_time, moment))
+    return found

@@ -3,6 +3,10 @@ Tags on a schedule: the last commit of each hour, day, week and month becomes a 
 
 A period is due once it has ended. After a pause, the tags of all periods that were missed are due, as far as they would
 not have expired by now. Instant times are in the table's time zone, so their digits are its calendar.
+
+By watermark, a period ends when a commit says that its rows are complete up to the end of the period: that commit is
+tagged, for it is the first that has all rows of the period. A commit that passes several periods is tagged for the last
+of them. Source: Apache Paimon, ``tag.automatic-creation`` = ``watermark``.
 """
 
 from __future__ import annotations
@@ -13,23 +17,32 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.model.instant_time import EPOCH, parse_instant_time
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _MONTH_MAX: Final = 31
+_MOMENT: Final = timedelta(microseconds=1)
 
 
 @attrs.frozen(kw_only=True)
 class TagSchedule:
-    """Number of hours, days, weeks and months of which a tag is kept; 0 for none."""
+    """
+    Number of hours, days, weeks and months of which a tag is kept; 0 for none.
+
+    Args:
+        watermark: The entry of a commit's extra metadata with its watermark; None to go by the time of commits.
+        delay: By watermark: how far a watermark has to be past the end of a period.
+    """
 
     hourly: int = 0
     daily: int = 0
     weekly: int = 0
     monthly: int = 0
+    watermark: str | None = None
+    delay: timedelta = timedelta(0)
 
     def __bool__(self) -> bool:
-        return any(attrs.astuple(self))
+        return any((self.hourly, self.daily, self.weekly, self.monthly))
 
 
 class DueTag(NamedTuple):
@@ -106,8 +119,7 @@ def due_tags(
     found: dict[str, DueTag] = {}
     for position, unit in enumerate(_UNITS):
         count: int = getattr(schedule, unit.word)
-        coarser = tuple(f"{each.word}-" for each in _UNITS[: position + 1])
-        newest = max((time for time, name in tags.items() if name.startswith(coarser)), default="")
+        newest = _newest(tags, position)
         # The last commit of each period, because times ascend and later ones replace earlier ones.
         ends = {unit.begin(moment): time for time, moment in moments.items()} if count else {}
         for begin, time in ends.items():
@@ -121,6 +133,65 @@ def due_tags(
             else:  # as long as the period needs it that needs it longest
                 found[time] = due._replace(expires=max(due.expires, now + left))
     return tuple(sorted(found.values()))
+
+
+def passed_tags(
+    marks: Iterable[tuple[str, datetime]],
+    tags: Mapping[str, str],
+    schedule: TagSchedule,
+    now: datetime,
+    zone: tzinfo,
+) -> tuple[DueTag, ...]:
+    """
+    The tags to create now by watermark, oldest first.
+
+    Args:
+        marks: Requested times of completed commits, ascending, with their watermarks, which have a time zone. The first
+            one only tells which periods had ended before.
+        tags, schedule, now, zone: As `due_tags`.
+
+    Returns:
+        One for each commit whose watermark passes the end of a period, with the exceptions of `due_tags`. Each lasts
+        from its commit on for as many periods as are kept.
+    """
+    local = now.astimezone(zone).replace(tzinfo=None)
+    found: dict[str, DueTag] = {}
+    for position, unit in enumerate(_UNITS):
+        count: int = getattr(schedule, unit.word)
+        newest = _newest(tags, position)
+        # The begin of the period that the largest watermark so far lies in: a watermark never goes back.
+        reached: datetime | None = None
+        for time, watermark in marks if count else ():
+            inside = unit.begin((watermark - schedule.delay).astimezone(zone).replace(tzinfo=None))
+            made = _moment(time, zone)
+            if reached is not None and inside > reached and made is not None and time > newest and time not in tags:
+                left = made + count * unit.span - local
+                if left > timedelta(0):
+                    label = unit.label(unit.begin(inside - _MOMENT))
+                    due = found.get(time)
+                    if due is None:
+                        found[time] = DueTag(time, f"{unit.word}-{label}", now + left)
+                    else:  # as long as the period needs it that needs it longest
+                        found[time] = due._replace(expires=max(due.expires, now + left))
+            reached = inside if reached is None else max(reached, inside)
+    return tuple(sorted(found.values()))
+
+
+def parse_watermark(text: str) -> datetime | None:
+    """A watermark, milliseconds since 1970 or ISO 8601 with a time zone; None for anything else."""
+    try:
+        if text.strip().lstrip("-").isdigit():
+            return EPOCH + timedelta(milliseconds=int(text))
+        moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        return moment if moment.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _newest(tags: Mapping[str, str], position: int) -> str:
+    """Time of the newest tag of the kind at that position or of a coarser one: a deleted one does not come back."""
+    coarser = tuple(f"{each.word}-" for each in _UNITS[: position + 1])
+    return max((time for time, name in tags.items() if name.startswith(coarser)), default="")
 
 
 def _moment(time: str, zone: tzinfo) -> datetime | None:

@@ -37,6 +37,7 @@ from hudi_py.services.savepoint.gather import (
     names_of_savepoints,
     partitions_of,
     planned_deletions,
+    watermarks,
     whole_files,
 )
 from hudi_py.services.savepoint.plan import (
@@ -53,7 +54,7 @@ from hudi_py.services.savepoint.plan import (
     savepoint_target,
     time_of_name,
 )
-from hudi_py.services.savepoint.schedule import DueTag, TagSchedule, due_tags
+from hudi_py.services.savepoint.schedule import DueTag, TagSchedule, due_tags, passed_tags
 from hudi_py.services.savepoint.words import Expired
 from hudi_py.timeline.archive import is_archived, load_archived
 from hudi_py.timeline.contents import Contents
@@ -199,14 +200,17 @@ class SavepointService:
         timeline = timeline or store.load()
         times = [each.requested_time for each in timeline.table_commits(self.table.table_type).completed()]
         asked = (schedule, store.clock.now(), store.zone)
+        if schedule.watermark is not None:
+            return passed_tags(watermarks(self.contents, timeline, schedule.watermark), self._names(timeline), *asked)
         # Names cost a read for each savepoint, so first without them: after most commits nothing is due.
         held = {each.requested_time: "" for each in timeline.completed(Action.SAVEPOINT)}
         if not due_tags(times, held, *asked):
             return ()
-        tags = {
-            instant.requested_time: content.name for instant, content in contents_of_savepoints(self.contents, timeline)
-        }
-        return due_tags(times, {**held, **tags}, *asked)
+        return due_tags(times, self._names(timeline), *asked)
+
+    def _names(self, timeline: Timeline) -> dict[str, str]:
+        """Requested time of each savepoint to its name, ``""`` for one without."""
+        return {each.requested_time: content.name for each, content in contents_of_savepoints(self.contents, timeline)}
 
     def create_due(self, schedule: TagSchedule) -> tuple[Instant, ...]:
         """
