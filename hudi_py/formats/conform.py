@@ -126,8 +126,9 @@ def _refuse_elements(array: Array, path: str) -> None:
 
 
 def _conform_struct(array: Any, target: pa.StructType, path: str, convert: Convert) -> Array:
-    # A struct that is null has no fields that could lack a value, so its own nulls excuse theirs.
-    mask = array.is_null()
+    # A struct that is null has no fields that could lack a value, so its own nulls excuse theirs. Without any, there is
+    # no mask: PyArrow before 26 ends the process over entries of a map that have one, even if it is empty.
+    mask = array.is_null() if array.null_count else None
     children = []
     for field in target:
         name = f"{path}.{field.name}"

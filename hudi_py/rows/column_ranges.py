@@ -175,6 +175,8 @@ def _with_nan(low: float | None, high: float | None, has_nan: bool) -> tuple[flo
     """Bounds in Java's order: NaN is the largest, and -0.0 is less than 0.0, so either may stand for both."""
     if low is None or high is None or math.isnan(low):
         return low, high
+    if low > high:  # all are NaN; PyArrow before 24 says that they lie between the infinities, the wrong way round
+        return math.nan, math.nan
     return (-0.0 if low == 0 else low), (math.nan if has_nan else 0.0 if high == 0 else high)
 
 
