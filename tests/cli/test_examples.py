@@ -105,7 +105,7 @@ def words_of(run, line, lake):
         word = re.sub(r"s3://lake/warehouse|s3://lake\b|^/lake/warehouse", str(lake / "warehouse"), word)
         word = word.replace("20261121063000000", last).replace("20261101120000000", first)
         word = re.sub(r"2026-11-0\d|2026-11-21", "2099-01-01", word)
-        words.append(lease if word == "4f1c" else word)
+        words.append({"4f1c": lease, "2024/01/01": table.partitions()[0]}.get(word, word))
     return words
 
 
