@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-
 import pytest
 
 from hudi_py.errors import RefusedError
-from hudi_py.model.instant import Action
 from hudi_py.rows.read import plain_rows
 from hudi_py.table import open_table
-from support.fixtures import expected_rows, row_fixture_names, unpack_rows
+from support.change_logs import changes_that_hudi_reads
+from support.fixtures import row_fixture_names, unpack_rows
 
 NAMES = row_fixture_names("cow_cdc")
 ALL = (*NAMES, *row_fixture_names("mor_cdc"))
@@ -33,11 +30,6 @@ def archived(path):
     return after
 
 
-def in_text(change, *, rows=True):
-    time = change["ts_ms"] if "ts_ms" in change else change["ts"]
-    return json.dumps([change["op"], time, *((change["before"], change["after"]) if rows else ())], sort_keys=True)
-
-
 @pytest.mark.parametrize(
     ("name", "where"), [*((name, "active") for name in ALL), *((name, "archived") for name in ARCHIVED)]
 )
@@ -48,18 +40,10 @@ def test_each_change_is_told_that_hudi_reads(name, where, tmp_path):
     Of a replaced file group 0.15.0 and 1.0.2 read its last row as often as it has rows; the number is right.
     """
     path = unpack_rows(name, tmp_path)
-    table = open_table(path)
-    replacing = {each.requested_time for each in table.timeline.completed(Action.REPLACE_COMMIT)}
-    if where == "archived":
-        table = archived(path)
-    for each in expected_rows(name)["cdc"]:
-        told = [row for change in each["data"] for row in (change["before"], change["after"]) if row]
-        columns = list(told[0]) if told else None
-        ours = changes_of(table, each["begin"], each["end"], columns)
-        is_right = name.endswith("-1.1.1")
-        assert Counter(
-            in_text(c, rows=is_right or c["op"] != "d" or c["ts"] not in replacing) for c in ours
-        ) == Counter(in_text(c, rows=is_right or c["op"] != "d" or c["ts_ms"] not in replacing) for c in each["data"])
+    answers = list(changes_that_hudi_reads(name, open_table(path)))
+    table = archived(path) if where == "archived" else open_table(path)
+    for begin, end, columns, counted, theirs in answers:
+        assert counted(changes_of(table, begin, end, columns)) == theirs, (begin, end)
 
 
 @pytest.mark.parametrize("name", ALL)

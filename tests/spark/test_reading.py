@@ -13,6 +13,7 @@ from hudi_py.errors import HudiError
 from hudi_py.rows.read import plain_rows
 from support import fixtures
 from support.bootstrapped import unpack_bootstrapped
+from support.change_logs import changes_that_hudi_reads
 
 pytestmark = pytest.mark.spark
 
@@ -127,6 +128,18 @@ def test_every_answer_of_hudi_is_that_of_spark(spark, tmp_path, name, unpack, an
         with_meta = "hash_with_meta" in answer or unpack is not fixtures.unpack_rows
         found = fixtures.row_hash(rows, kept if with_meta else ())
         assert (found, len(rows)) == (answer.get("hash_with_meta", answer["hash"]), answer["rows"]), asked
+
+
+@pytest.mark.slow  # 60 reads
+@pytest.mark.parametrize("name", [name for name in fixtures.row_fixture_names() if "_cdc" in name])
+def test_every_change_that_hudi_reads_is_told_by_spark(spark, tmp_path, name):
+    """Change logs in all three logging modes, in every range that real Hudi was asked for."""
+    path = str(fixtures.unpack_rows(name, tmp_path))
+    for begin, end, columns, counted, theirs in changes_that_hudi_reads(name, hudi_py.open_table(path)):
+        asked = {"start": begin, "end": end, "columns": columns}
+        frame = hudi_py.read(spark, path, change_log=True, **{k: v for k, v in asked.items() if v is not None})
+        ours = [row for batch in frame._collect_as_arrow() for row in plain_rows(batch)]
+        assert counted(ours) == theirs, (begin, end)
 
 
 @pytest.mark.slow  # 250 reads
