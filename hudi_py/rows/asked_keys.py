@@ -3,27 +3,22 @@ Finds the record keys that conditions ask for. Pure.
 
 Conditions can be on the key column itself, or on the fields that the key is made of if the table's key generator is one
 of Hudi's: the key is then the text of one field, or ``a:1,b:2``. For a single field releases differ (``1`` or ``a:1``),
-so both forms are looked up. So are all texts that a value may have in a key: a date is ``2024-01-02``, perhaps its
-number of days; a decimal is Java's text of it, with or without an exponent. Times do not count: their text may depend
-on the time zone of the writer. Nor do floats and booleans.
+so both forms are looked up; so are all texts that a value may have in a key, see `hudi_py.rows.key_texts`.
 
-Source: keys of Hudi 0.15.0, 1.0.2, 1.1.1 and 1.2.0, of upserts and bulk inserts with and without the row writer;
-``KeyGenUtils``, ``CustomAvroKeyGenerator``, ``TimestampBasedAvroKeyGenerator``.
+Source: Hudi 0.15.0, 1.0.2, 1.1.1 and 1.2.0: ``KeyGenUtils``, ``CustomAvroKeyGenerator``,
+``TimestampBasedAvroKeyGenerator``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
-from decimal import Decimal, localcontext
 from itertools import product
 from math import prod
 from typing import Final, TypeAlias
 
-import pyarrow as pa
-
 from hudi_py.config.key_generators import KEY_GENERATOR_PACKAGE
 from hudi_py.rows.condition import And, Comparison, Condition, IsIn, Or, Path
+from hudi_py.rows.key_texts import Forms, forms_of
 from hudi_py.rows.keys import EMPTY_KEY_PART
 from hudi_py.rows.predicate import Filter, Leaf
 
@@ -31,14 +26,9 @@ KEY_COLUMN: Final = "_hoodie_record_key"
 KEYS_MAX: Final = 10_000
 """More keys are not looked up: they would be in most files anyway."""
 
-Forms: TypeAlias = tuple[str, ...]
-"""All texts that a value may have in a key."""
-
 Values: TypeAlias = frozenset[Forms] | None
 """The only values that a column can have in rows that meet a condition; None if unknown."""
 
-_EPOCH: Final = date(1970, 1, 1)
-_DIGITS_MAX: Final = 100  # more than decimals have
 _TYPES: Final = frozenset({"SIMPLE", "COMPLEX", "NON_PARTITION", "CUSTOM", "TIMESTAMP"})
 _CLASSES: Final = frozenset(
     f"{name}{avro}KeyGenerator" for name in ("Simple", "Complex", "Nonpartitioned", "Custom", "TimestampBased")
@@ -108,25 +98,5 @@ def _values_of_leaf(leaf: Leaf) -> Values:
     is_equality = isinstance(condition, IsIn) or (isinstance(condition, Comparison) and condition.operator == "=")
     if not is_equality:
         return None
-    found = [_forms(operand.value, leaf.arrow) for operand in leaf.operands]
+    found = [forms_of(operand.value, leaf.arrow) for operand in leaf.operands]
     return None if None in found else frozenset(filter(None, found))
-
-
-def _forms(value: object, arrow: pa.DataType) -> Forms | None:
-    """All texts of a value of a column in keys, None if they are not known; the first one stands for the value."""
-    if (pa.types.is_integer(arrow) and type(value) is int) or (pa.types.is_string(arrow) and type(value) is str):
-        return (str(value),)
-    if pa.types.is_date32(arrow) and type(value) is date:
-        return value.isoformat(), str((value - _EPOCH).days)
-    if isinstance(arrow, pa.Decimal128Type) and isinstance(value, Decimal) and value.is_finite():
-        # Of every scale up to that of today: keys keep their text where a column got more digits.
-        texts = [text for scale in range(arrow.scale, -1, -1) for text in _of_scale(value, scale)]
-        return tuple(dict.fromkeys(texts)) or None
-    return None
-
-
-def _of_scale(value: Decimal, scale: int) -> Forms:
-    with localcontext() as context:
-        context.prec = _DIGITS_MAX
-        exact = value.quantize(Decimal(1).scaleb(-scale))
-    return (str(exact), format(exact, "f")) if exact == value else ()
