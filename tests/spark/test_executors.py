@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyspark
 import pytest
 
 import hudi_py
@@ -18,6 +17,7 @@ from hudi_py.services.clean.executing.tasks import delete_files
 from hudi_py.spark.engine import SparkEngine
 from hudi_py.spark.session import ensure_java
 from hudi_py.storage.local import LocalStorage
+from support.event_logs import jobs_of, spark_home
 from support.trips import PARTITIONED, trip
 
 pytestmark = pytest.mark.spark
@@ -150,34 +150,6 @@ def test_a_library_that_executors_lack_is_told_as_theirs(spark, tmp_path):
     """No task is tried again for it."""
     with pytest.raises(ConfigError, match=r"on the Spark executors: a package is missing: .*s3fs_of_another"):
         SparkEngine(spark).map(delete_files, [Unshipped(), Unshipped()], parallelism=2, description="test")
-
-
-def spark_home(folder):
-    """The installed Spark under another path, for a cluster of its own puts its workers' files into it."""
-    folder.mkdir()
-    for each in Path(pyspark.__file__).parent.iterdir():
-        (folder / each.name).symlink_to(each)
-    conf = folder / "settings"
-    conf.mkdir()
-    logs = folder / "events"
-    logs.mkdir()
-    settings = {"eventLog.enabled": "true", "eventLog.dir": logs.as_uri(), "ui.enabled": "false"}
-    (conf / "spark-defaults.conf").write_text("".join(f"spark.{key} {value}\n" for key, value in settings.items()))
-    return {"SPARK_HOME": str(folder), "SPARK_CONF_DIR": str(conf), "SPARK_LOCAL_IP": "127.0.0.1"}
-
-
-def jobs_of(folder):
-    """Description of each Spark job in the event logs, and the executors that did its tasks."""
-    texts = [path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()]
-    events = [json.loads(line) for text in texts for line in text.splitlines() if line]
-    jobs, stages = {}, {}
-    for event in events:
-        if event["Event"] == "SparkListenerJobStart":
-            name = event["Properties"]["spark.job.description"]
-            stages.update(dict.fromkeys(event["Stage IDs"], name))
-        elif event["Event"] == "SparkListenerTaskEnd":
-            jobs.setdefault(stages[event["Stage ID"]], []).append(event["Task Info"]["Executor ID"])
-    return jobs
 
 
 def cleaned_by(command, folder, *options):
