@@ -1,8 +1,10 @@
 """
 Long runs of the random tests: ``python tools/long_run.py histories --sequences 2000 --seed 1 [--jobs 2]``.
 
-``simulation`` runs each pair of writers and services on one table, on table versions 6 and 9, in every order of their
-calls with ``--bound`` preemptions (``--trios`` for three of them), and prints how many orders there were.
+``simulation`` runs each pair of writers and services on one table, on table versions 6 and 9, copy-on-write and
+merge-on-read, in every order of their calls with up to ``--bound`` preemptions, and ``--trios`` random sets of three
+with one less, in a random order until ``--minutes`` are over. It prints how many orders there were. ``--without`` takes the
+lock, the conflict check, the look at one's own instant or the fence out, and has to find a wrong order.
 ``processes`` lets ``--writers`` real processes change one table, kills and stops some of them, and judges the table;
 ``--place`` says under which lock: ``file``, ``zookeeper``, ``dynamodb`` or ``s3``. ``hudi`` does the same with a
 ``--release`` of Apache Hudi as one of the writers.
@@ -39,6 +41,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--bound", type=int, default=2, help="preemptions of a simulated order")
     parser.add_argument("--trios", type=int, default=0, help="random sets of three actors to simulate, too")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="when to begin no further simulation")
+    parser.add_argument("--without", default="", choices=["", "check", "fence", "lock", "look"])
     parser.add_argument("--writers", type=int, default=5, help="processes of one history")
     parser.add_argument("--steps", type=int, default=25, help="of each of these processes")
     parser.add_argument("--place", default="file", help="storage and lock of the processes")
@@ -74,29 +78,57 @@ def _simulations(given: argparse.Namespace) -> int:
     import random
 
     from support.many_writers import ACTORS, SERVICES
+    from support.taken_out import FINDING
 
     names = [*ACTORS, *SERVICES]
-    sets: list[tuple[str, ...]] = list(itertools.product(names, names))
     chance = random.Random(given.seed)  # noqa: S311 - repeatable
-    sets += [tuple(chance.sample(names, 3)) for _ in range(given.trios)]
-    cases = [(version, each, given.bound if len(each) == 2 else 1) for each in sets for version in (6, 9)]
-    orders = violated = 0
+    pairs = (
+        [(FINDING[given.without], 1)] if given.without else [(e, given.bound) for e in itertools.product(names, names)]
+    )
+    trios = [(tuple(chance.sample(names, 3)), max(1, given.bound - 1)) for _ in range(given.trios)]
+    kinds = ("COPY_ON_WRITE", "MERGE_ON_READ")
+    cases = [
+        (version, actors, bound, kind, given.without)
+        for actors, bound in [*pairs, *trios]
+        for version in (6, 9)
+        for kind in kinds
+    ]
+    chance.shuffle(cases)  # so that a run that ends early has seen some of everything
+    until_s = time.monotonic() + given.minutes * 60
+    played: Counter[int] = Counter()
+    orders: Counter[int] = Counter()
+    violated = 0
     with ProcessPoolExecutor(given.jobs) as pool:
-        for case, (number, found) in zip(cases, pool.map(_simulation, cases), strict=True):
-            orders, violated = orders + number, violated + len(found)
-            print(f"version {case[0]}, {' | '.join(case[1])}: {number} orders, {len(found)} wrong", flush=True)
-            for each in found[:2]:
-                print(f"  {each}", flush=True)
-    print(f"\n{len(cases)} sets of actors, {orders} orders, {violated} of them wrong")
+        for begin in range(0, len(cases), given.jobs):
+            if time.monotonic() > until_s:
+                break
+            chunk = cases[begin : begin + given.jobs]
+            for case, (number, found, seconds) in zip(chunk, pool.map(_simulation, chunk), strict=True):
+                played[len(case[1])] += 1
+                orders[len(case[1])] += number
+                violated += len(found)
+                what = f"version {case[0]}, {case[3]}, {' | '.join(case[1])}, {case[2]} preemptions"
+                print(f"{what}: {number} orders, {len(found)} wrong, {seconds:.0f} s", flush=True)
+                for each in found[:2]:
+                    print(f"  {each}", flush=True)
+    for count in sorted(played):
+        print(f"{played[count]} sets of {count} actors, {orders[count]} orders")
+    print(f"{sum(played.values())} of {len(cases)} sets played, {violated} orders wrong")
     return 1 if violated else 0
 
 
-def _simulation(case: tuple[int, tuple[str, ...], int]) -> tuple[int, list[str]]:
+def _simulation(case: tuple[int, tuple[str, ...], int, str, str]) -> tuple[int, list[str], float]:
+    from contextlib import nullcontext
+
     logging.getLogger("hudi_py").setLevel(logging.CRITICAL + 1)
     from support.many_writers import violations
+    from support.taken_out import taken_out
 
-    found = list(violations(*case))
-    return len(found), [each for each in found if each is not None]
+    *actors, without = case
+    started = time.monotonic()
+    with taken_out(without) if without else nullcontext():
+        found = list(violations(*actors))
+    return len(found), [each for each in found if each is not None], time.monotonic() - started
 
 
 def _processes(given: argparse.Namespace) -> int:

@@ -7,19 +7,12 @@ import logging
 import pytest
 
 from hudi_py.errors import ConflictError, NotFound, ServiceFailed
-from hudi_py.model.instant import advance
 from hudi_py.storage.wrappers import DelegatingStorage
-from hudi_py.timeline.store import TimelineStore
-from hudi_py.txn import commit as stages
-from hudi_py.txn.beginners import Beginners
-from hudi_py.txn.conflict import Verdict
-from hudi_py.txn.file_lock import FileLock
-from hudi_py.writing.rivals import Rivals
-from hudi_py.writing.transaction import WriteTransaction
 from support import writes
 from support.many_writers import ACTORS, SEVERAL, contents, rows, service, table, violations
 from support.rival_places import PLACES
 from support.rival_processes import drawn, play
+from support.taken_out import FINDING, taken_out
 
 
 @pytest.fixture(autouse=True)
@@ -41,31 +34,19 @@ def test_any_order_ends_like_some_serial_one(version, names, record_property):
     record_property("schedules", len(found))
 
 
-def _without_looking(store, instant, said=None, *, completion_time=None):
-    following = advance(instant, completion_time=completion_time)
-    store._create(following, said)
-    return following
+@pytest.mark.slow
+@pytest.mark.parametrize("part", FINDING)
+def test_the_simulation_finds_what_is_taken_out(part):
+    """Without the lock, the conflict check, the look at one's own instant or the fence, a wrong order is found."""
+    with taken_out(part):
+        assert any(violations(9, FINDING[part], 1))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("missing", ["check", "lock", "verdict"])
-def test_the_simulation_finds_what_is_taken_out(missing, monkeypatch):
-    """Without the lock, the conflict check or the look at one's own instant, an order with wrong rows is found."""
-    names = ("upsert new", "upsert new")
-    if missing == "check":
-        monkeypatch.setattr(Rivals, "check", lambda *_: None)
-    elif missing == "lock":
-        # With the lock nobody meets a write of ours that has begun and not looked yet; here it would be waited for.
-        monkeypatch.setattr(Beginners, "of", classmethod(lambda *_: None))
-        for name, answer in (("try_acquire", True), ("is_ours", True), ("release", None)):
-            monkeypatch.setattr(FileLock, name, lambda *_, answer=answer: answer)
-    else:
-        names = ("upsert new", "rollback pending")
-        assert not any(violations(9, names, 1))
-        monkeypatch.setattr(stages, "judge", lambda *_: Verdict.CLEAR)
-        monkeypatch.setattr(WriteTransaction, "_check_heart", lambda _: None)
-        monkeypatch.setattr(TimelineStore, "transition", _without_looking)
-    assert any(violations(9, names, 1))
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_writer_that_is_taken_for_dead_leaves_nothing(version):
+    """Whenever another process rolls it back, also while it writes its files."""
+    assert not any(violations(version, ("upsert new", "rollback pending"), 1))
 
 
 class Overtaken:

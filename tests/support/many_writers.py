@@ -15,9 +15,10 @@ from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.retry import Retry
 from hudi_py.table_statements import rows_to_delete, rows_to_update
+from hudi_py.timeline.archive import load_archived
 from hudi_py.write_service import WriteService
 from support import writes
-from support.simulation import Outcome, SerialOrders, schedules
+from support.simulation import Outcome, SerialOrders, is_shared_or_file, schedules
 
 FILE_LOCK = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 SEVERAL = {
@@ -110,7 +111,12 @@ def contents(storage: Storage) -> list[tuple[str, str, int]]:
 
 
 def violations(
-    version: int, names: tuple[str, ...], bound: int, kind: str = "COPY_ON_WRITE", **settings: Any
+    version: int,
+    names: tuple[str, ...],
+    bound: int,
+    kind: str = "COPY_ON_WRITE",
+    counts: Callable[[str, str], bool] = is_shared_or_file,
+    **settings: Any,
 ) -> Iterator[str | None]:
     """
     Run actors in every schedule with at most *bound* preemptions, on a table of that version and type.
@@ -122,8 +128,15 @@ def violations(
     known = {**ACTORS, **SERVICES}
     actors = [lambda storage, work=known[name]: work(storage, **settings) for name in names]
     serial = SerialOrders(start.copy, actors, contents)
-    for outcome in schedules(start.copy, actors, bound):
+    for outcome in schedules(start.copy, actors, bound, counts):
         yield _violation(names, outcome, serial)
+
+
+def _stray_files(opened: Any, storage: MemoryStorage) -> list[str]:
+    """Data files that a write left which is neither completed nor pending: later they could be taken for rows."""
+    store = opened.contents.store
+    known = {each.requested_time for each in (*store.load(), *load_archived(store.storage, store.config))}
+    return [path for path in storage.files() if writes.is_data(path) and not any(time in path for time in known)]
 
 
 def _violation(names: tuple[str, ...], outcome: Outcome, serial: SerialOrders) -> str | None:
@@ -144,5 +157,8 @@ def _violation(names: tuple[str, ...], outcome: Outcome, serial: SerialOrders) -
     ]
     if left:
         return f"{names}: {outcome}: {left} left pending"
+    stray = _stray_files(opened, outcome.storage)
+    if stray:
+        return f"{names}: {outcome}: {stray} belong to nothing"
     wrong = [each for each in opened.check() if each.severity.name == "ERROR"]
     return f"{names}: {outcome}: {wrong}" if wrong else None

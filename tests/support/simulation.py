@@ -55,6 +55,12 @@ def is_shared(verb: str, path: str) -> bool:
     return path.startswith((".hoodie/2", ".hoodie/timeline/2")) and name[:1].isdigit() and verb != "read"
 
 
+def is_shared_or_file(verb: str, path: str) -> bool:
+    """These, and the creation of data files and of the markers that announce them."""
+    is_file = path.startswith(".hoodie/.temp/") or (not path.startswith(".hoodie") and not path.endswith("metadata"))
+    return is_shared(verb, path) or (is_file and verb in ("create_new", "open_write", "replace"))
+
+
 def unlock_cached_properties() -> None:
     """
     Before Python 3.12, a cached property locks all objects of its class while it is computed.
