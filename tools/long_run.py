@@ -3,8 +3,8 @@ Long runs of the random tests: ``python tools/long_run.py histories --sequences 
 
 ``simulation`` runs each pair of writers and services on one table, on table versions 6 and 9, copy-on-write and
 merge-on-read, in every order of their calls with up to ``--bound`` preemptions, and ``--trios`` random sets of three
-with one less, in a random order until ``--minutes`` are over. It prints how many orders there were. ``--without`` takes the
-lock, the conflict check, the look at one's own instant or the fence out, and has to find a wrong order.
+with one less, in a random order until ``--minutes`` are over. It prints how many orders there were. ``--without``
+takes the lock, the conflict check, the look at one's own instant or the fence out, and has to find a wrong order.
 ``processes`` lets ``--writers`` real processes change one table, kills and stops some of them, and judges the table;
 ``--place`` says under which lock: ``file``, ``zookeeper``, ``dynamodb`` or ``s3``. ``hudi`` does the same with a
 ``--release`` of Apache Hudi as one of the writers.
