@@ -13,7 +13,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.timeline.timeline import Timeline
-from hudi_py.txn.conflict import RULES, Kind, Reads, Relation, Scope, Touched
+from hudi_py.txn.conflict import RULES, Kind, Reads, Relation, Rule, Scope, Touched
 from hudi_py.txn.touched import touched_by
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs/decisions/many-writers.md"
@@ -56,13 +56,24 @@ def is_conflict(ours: Touched, other: Touched, isolation=Isolation.SNAPSHOT, **m
     return found is not None
 
 
+def deciding_test(rule: Rule) -> str:
+    """The test of this module that fails if the rule says something else."""
+    if rule.relation is not Relation.GROUP:
+        return test_what_was_read_decides_by_level.__name__
+    if rule.ours[0].is_rewrite:
+        return test_a_rewrite_beside_another_action_on_its_file_groups.__name__
+    if Kind.COMPACTION in rule.theirs:
+        return test_log_files_beside_a_compaction.__name__
+    return test_one_file_group_is_never_written_by_two.__name__
+
+
 def rendered() -> str:
-    lines = ["| this write | the other | in common | conflict at | why |", "|---|---|---|---|---|"]
+    lines = ["| this write | the other | in common | conflict at | why | test |", "|---|---|---|---|---|---|"]
     for rule in RULES:
         ours, theirs = ("; ".join(kind.value for kind in kinds) for kinds in (rule.ours, rule.theirs))
         levels = ", ".join(level.name for level in Isolation if level in rule.levels)
         shown = "every level" if len(rule.levels) == len(Isolation) else levels or "no level"
-        lines.append(f"| {ours} | {theirs} | {rule.relation.value} | {shown} | {rule.reason} |")
+        lines.append(f"| {ours} | {theirs} | {rule.relation.value} | {shown} | {rule.reason} | `{deciding_test(rule)}` |")
     return "\n".join(lines)
 
 
@@ -78,6 +89,32 @@ def test_one_file_group_is_never_written_by_two(ours, theirs):
     for level in Isolation:
         assert is_conflict(touched(OURS, ours, groups=[("eu", "g")]), other, level)
         assert not is_conflict(touched(OURS, ours, groups=[("us", "g"), ("eu", "h")]), other, level)
+
+
+@pytest.mark.parametrize("theirs", Kind)
+@pytest.mark.parametrize("level", Isolation)
+def test_a_rewrite_beside_another_action_on_its_file_groups(theirs, level):
+    """F-11: what a clustering has not read would be dropped; what comes after the plan of a compaction stays."""
+    other = touched(instant(7), theirs, groups=[("eu", "g")])
+    for ours in Kind:
+        if ours.is_rewrite:
+            beside = touched(OURS, ours, groups=[("eu", "g")])
+            assert is_conflict(beside, other, level) == (ours is Kind.CLUSTERING)
+            assert not is_conflict(touched(OURS, ours, groups=[("us", "g")]), other, level)
+
+
+@pytest.mark.parametrize("number", range(len(RULES)))
+def test_every_rule_decides_something(number):
+    """None repeats or contradicts those before it, and without it there would be no rule for its pairs."""
+    rule = RULES[number]
+    covered = {(ours, theirs, each.relation) for each in RULES[:number] for ours in each.ours for theirs in each.theirs}
+    assert not covered & {(ours, theirs, rule.relation) for ours in rule.ours for theirs in rule.theirs}
+
+
+@pytest.mark.parametrize(("ours", "theirs"), list(itertools.product(Kind, Kind)))
+def test_every_pair_on_one_file_group_has_a_row(ours, theirs):
+    """Whether it is a conflict or not: no pair is left to chance."""
+    assert any(each.relation is Relation.GROUP and ours in each.ours and theirs in each.theirs for each in RULES)
 
 
 @pytest.mark.parametrize("theirs", ROWS)
