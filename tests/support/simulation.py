@@ -4,7 +4,7 @@ Deterministic simulation of several processes on one table: every order of their
 Each actor runs in a thread of its own and stops before each call that others can see; one actor at a time goes on. A
 schedule says after which calls another actor goes on although the present one could (a preemption). All schedules with
 at most so many preemptions are run, each on a fresh copy of the table. An actor that waits for the lock is not run
-while the lock is held, so nothing waits in real time.
+while the lock is held, nor one that waits for another writer before that one has gone on: nothing waits in real time.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+from unittest import mock
+
+import attrs
 
 from hudi_py.errors import HudiError
 from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
-from support.turns import Runner
+from hudi_py.txn.beginners import Beginners
+from hudi_py.txn.commit import Begun, Ready
+from support.turns import WAITS, Runner, wait_for_others
 
 LOCK = ".hoodie/lock"
+_BEGINNERS_READY = Beginners.ready
 Work = Callable[[Storage], Any]
 
 
@@ -83,6 +89,20 @@ def run(
 ) -> Outcome:
     """Run all actors to their ends; without preemptions one after another."""
     unlock_cached_properties()
+    with mock.patch.object(Beginners, "ready", _ready):
+        return _run(fresh, actors, preemptions, counts)
+
+
+def _ready(beginners: Beginners, begun: Begun) -> contextlib.AbstractContextManager[Ready]:
+    return _BEGINNERS_READY(attrs.evolve(beginners, sleep=wait_for_others), begun)
+
+
+def _run(
+    fresh: Callable[[], MemoryStorage],
+    actors: Sequence[Work],
+    preemptions: Mapping[int, int],
+    counts: Callable[[str, str], bool],
+) -> Outcome:
     storage = fresh()
     runners = [Runner(storage, actor, counts) for actor in actors]
     steps: list[tuple[int, tuple[int, ...]]] = []
@@ -91,8 +111,8 @@ def run(
         alive = [number for number, runner in enumerate(runners) if not runner.is_done]
         if not alive:
             break
-        is_held = storage.size(LOCK) is not None
-        ready = tuple(n for n in alive if not (is_held and runners[n].pending == ("create_new", LOCK)))
+        stopped = [WAITS, ("create_new", LOCK)] if storage.size(LOCK) is not None else [WAITS]
+        ready = tuple(n for n in alive if runners[n].pending not in stopped)
         ready = ready or tuple(alive)  # the holder has ended: the others find out
         wanted = preemptions.get(len(steps), current)
         current = wanted if wanted in ready else ready[0]

@@ -12,6 +12,9 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import DelegatingStorage
 
 WAIT_S = 60
+WAITS = ("wait", "")
+"""In the place of a call: the service waits until another one has gone on."""
+_OF_THREAD = threading.local()
 
 
 class Runner:
@@ -60,6 +63,7 @@ class Runner:
         assert self._go.acquire(timeout=WAIT_S)
 
     def _run(self, work: Callable[[Storage], Any], storage: Storage) -> None:
+        _OF_THREAD.stop = self._stop
         try:
             work(storage)
         except HudiError as error:
@@ -68,6 +72,11 @@ class Runner:
             self.unexpected = error
         self.is_done = True
         self._arrived.release()
+
+
+def wait_for_others(_seconds: float) -> None:
+    """Sleep, for a service that a `Runner` runs: it goes on when it is told to."""
+    _OF_THREAD.stop(*WAITS)
 
 
 class _Stopping(DelegatingStorage):
