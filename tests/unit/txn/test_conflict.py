@@ -73,7 +73,9 @@ def rendered() -> str:
         ours, theirs = ("; ".join(kind.value for kind in kinds) for kinds in (rule.ours, rule.theirs))
         levels = ", ".join(level.name for level in Isolation if level in rule.levels)
         shown = "every level" if len(rule.levels) == len(Isolation) else levels or "no level"
-        lines.append(f"| {ours} | {theirs} | {rule.relation.value} | {shown} | {rule.reason} | `{deciding_test(rule)}` |")
+        lines.append(
+            f"| {ours} | {theirs} | {rule.relation.value} | {shown} | {rule.reason} | `{deciding_test(rule)}` |"
+        )
     return "\n".join(lines)
 
 
