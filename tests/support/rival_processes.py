@@ -34,6 +34,7 @@ SETTINGS = {
 HERE = Place(FILE_LOCK, {})
 NOTHING: Mapping[str, Any] = {}
 MakeWorker: TypeAlias = Callable[[Arena, int, Path], Worker]
+_PATIENCE_S = 1200
 JUMPS = (0, 0, -2, 2, -10, 10, 3600)
 """By how many seconds clocks are set in some histories."""
 
@@ -120,18 +121,29 @@ def play(
             thread = threading.Thread(target=other(arena, seed, notes[-1]).run, args=(wanted.count,))
             thread.start()
         _disturb(running, chance, wanted.faults, place.stopped_s)
-        for each in running:
-            each.wait(1200)
+        late = [number for number, each in enumerate(running) if not _has_ended(each)]
         if other is not None:
-            thread.join(1200)
+            thread.join(_PATIENCE_S)
     finally:
         for each in running:
             if each.poll() is None:
                 each.kill()
                 each.wait()
+    # Told with what it was doing: where the machine is busy it may be slow, otherwise it hangs.
+    slow = [f"worker {number} was still at {read_notes(notes[number])[-1:]} after {_PATIENCE_S} s" for number in late]
+    if slow:
+        return slow, Counter()
     wrong, counts = judge(arena, [read_notes(path) for path in notes])
     failed = [each.returncode for each in running if each.returncode not in (0, -signal.SIGKILL)]
     return [*wrong, *(f"a worker ended with {code}" for code in failed)], counts
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def create(arena: Arena, wanted: Play) -> None:
