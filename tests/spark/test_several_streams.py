@@ -78,7 +78,7 @@ def test_each_batch_of_each_stream_is_there_once(spark, tmp_path, version):
     own = {f"{name}-{batch}-{i}" for name in NAMES for batch in range(BATCHES) for i in range(ROWS)}
     assert len(rows) == len(found)
     assert set(found) == own | {"all"}
-    # In version 6 the row of the write that completes last wins, from version 8 on that with the largest ordering value.
+    # In version 6 the row of the last write wins, later that with the largest ordering value.
     written = [batch * 10 + NAMES.index(name) for name in NAMES[1:] for batch in range(BATCHES)]
     assert found["all"] in (written if version == 6 else [max(written)])
     assert compacted
