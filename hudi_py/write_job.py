@@ -23,6 +23,7 @@ from hudi_py.table_view import TableView
 from hudi_py.timeline.heartbeat import Rhythm
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.txn.early import EarlyLook
+from hudi_py.writing.column_ids import ColumnIds
 from hudi_py.writing.job import WriteJob
 from hudi_py.writing.log_slices import LogWriting, keyless_logs
 from hudi_py.writing.options import base_file_options, log_file_options, sizing_limits
@@ -43,19 +44,24 @@ def job_of(
     generator: KeyGenerator,
     rules: MergeRules,
     buckets: BucketIndex | None,
+    ids: ColumnIds | None,
 ) -> WriteJob:
-    """Return the job of a write that has begun; arguments as the fields of `WriteJob`."""
+    """
+    Return the job of a write that has begun; arguments as the fields of `WriteJob`.
+
+    Where columns were renamed, dropped or widened, the statistics in the metadata table are dropped: they have the
+    columns under the names of their time, so those of a partition would leave out what its older files hold.
+    """
     limits = sizing_limits(settings)
     # Files of its own never conflict with those of other writers.
     if concurrency_of(settings).is_shared and operation == "INSERT":
         limits = attrs.evolve(limits, small_file_bytes=0)
     # A bulk insert of buckets looks for the files of its buckets, so it needs the existing ones.
     searches_none = operation in OVERWRITES or (operation == "BULK_INSERT" and buckets is None)
+    is_widened = bool(schema.promoted) or (ids is not None and ids.outdates_statistics)
     options = attrs.evolve(
         base_file_options(settings),
-        ranged=transaction.metadata_table.columns_to_range(
-            table.timeline, schema.schema, is_widened=bool(schema.promoted)
-        ),
+        ranged=transaction.metadata_table.columns_to_range(table.timeline, schema.schema, is_widened=is_widened),
         # Only the record index has to hear which keys came and went, and collecting them takes memory.
         tracks_keys=RECORD_INDEX in table.config.metadata_partitions,
     )
@@ -79,6 +85,7 @@ def job_of(
         layout=bulk_insert_layout(settings),
         buckets=buckets,
         logs=_log_writing(settings, needed, operation, rules) if is_mor else None,
+        moved=None if ids is None else ids.moved,
         change_logs=logging_mode(table.config.properties, table.storage.root),
         clock=table.contents.store.clock,
         early=_early_look(settings, table, by_bucket=buckets is not None),

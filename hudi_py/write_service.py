@@ -31,7 +31,7 @@ from hudi_py.errors import (
     WriteError,
 )
 from hudi_py.formats.record_schema import parse_record_schema
-from hudi_py.formats.schema_evolution import resolve_schema
+from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
 from hudi_py.local.rows import ArrowRows
 from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.precedence import MergeMode, MergeRules, merge_rules_of
@@ -51,6 +51,7 @@ from hudi_py.write_job import job_of
 from hudi_py.write_target import WRITE_USE, WriteTarget, columns_needed
 from hudi_py.writing.anywhere import global_index_of
 from hudi_py.writing.bulk import require_layout
+from hudi_py.writing.column_ids import ColumnIds
 from hudi_py.writing.commit_words import NO_WORDS, CommitWords, copied_settings
 from hudi_py.writing.generated_keys import require_keys
 from hudi_py.writing.incoming import IncomingRows
@@ -137,19 +138,22 @@ class WriteService:
         require_keys(self._settings, generator, operation)
         rows = rows.shaped(text, needed, keys_only=operation == "DELETE")
         schema = schema_to_write(text, rows.schema, table.config.name, keys_only=operation == "DELETE")
+        ids = self._target.column_ids(table, text, schema)
         duplicates = duplicates_of(self._settings, operation, by_bucket=buckets is not None)
         searched = duplicates is not Duplicates.ADDED
         if operation == "BULK_INSERT":
             require_layout(bulk_insert_layout(self._settings), schema.schema, by_bucket=buckets is not None)
 
         def write_files(transaction: WriteTransaction) -> list[WrittenFile]:
-            job = job_of(self._settings, table, transaction, operation, schema, generator, rules, buckets)
+            job = job_of(self._settings, table, transaction, operation, schema, generator, rules, buckets, ids)
             return rows.write(attrs.evolve(job, anywhere=anywhere))
 
         anywhere = global_index_of(self._settings, table.config)
         looks_everywhere = anywhere is not None and (searched or operation in ("UPSERT", "DELETE"))
-        based_on = BasedOn(schema=text, by_bucket=buckets is not None, everywhere=looks_everywhere, searched=searched)
-        return self._run(table, operation, schema.text, write_files, words, based_on)
+        based_on = BasedOn(
+            schema=text, ids=_latest(ids), by_bucket=buckets is not None, everywhere=looks_everywhere, searched=searched
+        )
+        return self._run(table, operation, schema.text, ids, schema, write_files, words, based_on)
 
     def change(self, statement: Statement, operation: str, words: CommitWords = NO_WORDS) -> WriteResult:
         """
@@ -177,6 +181,7 @@ class WriteService:
         buckets = self._target.check(table, generator)
         text = self._schema_text(table)
         schema = resolve_schema(text, parse_record_schema(text), table.config.name)
+        ids = self._target.column_ids(table, text, schema)
         statement.check(generator, schema.schema)
         # The stored keys and paths are used again, so an update never computes another key for a row that exists.
         keys_of = StoredKeys.like(generator)
@@ -184,13 +189,13 @@ class WriteService:
 
         def write_files(transaction: WriteTransaction) -> list[WrittenFile]:
             found = statement.find(table, generator, schema.schema)
-            job = job_of(self._settings, table, transaction, found.operation, schema, keys_of, rules, buckets)
+            job = job_of(self._settings, table, transaction, found.operation, schema, keys_of, rules, buckets, ids)
             results = ArrowRows(found.to_write()).write(job) if found.count else []
             found.check(transaction.instant_time, results)
             return results
 
-        based_on = BasedOn(schema=text, by_bucket=buckets is not None, by_condition=True)
-        return self._run(table, operation, schema.text, write_files, words, based_on)
+        based_on = BasedOn(schema=text, ids=_latest(ids), by_bucket=buckets is not None, by_condition=True)
+        return self._run(table, operation, schema.text, ids, schema, write_files, words, based_on)
 
     def drop_partitions(
         self, paths: Collection[str], words: CommitWords = NO_WORDS, check: Callable[[], None] = lambda: None
@@ -221,13 +226,14 @@ class WriteService:
             what = f"has no partition {absent[0]!r}" if absent else "drops no partition, because none is named"
             raise ConfigError(f"{self._storage.root} {what}; hudi-py files shows them")
         text = self._schema_text(table)
-        based_on = BasedOn(schema=text, dropped=paths)
+        ids = self._target.column_ids(table, text, None)
+        based_on = BasedOn(schema=text, ids=_latest(ids), dropped=paths)
 
         def write_no_files(_: WriteTransaction) -> list[WrittenFile]:
             check()
             return []
 
-        return self._run(table, DELETE_PARTITION, text, write_no_files, words, based_on)
+        return self._run(table, DELETE_PARTITION, text, ids, None, write_no_files, words, based_on)
 
     def _repeated(self, words: CommitWords, operation: str, attempt: Callable[[], WriteResult]) -> WriteResult:
         concurrency = concurrency_of(self._settings)  # before a new table is created
@@ -256,6 +262,8 @@ class WriteService:
         table: TableView,
         operation: str,
         schema: str,
+        ids: ColumnIds | None,
+        left_by: ResolvedSchema | None,
         write_files: Callable[[WriteTransaction], list[WrittenFile]],
         words: CommitWords,
         based_on: BasedOn,
@@ -316,10 +324,12 @@ class WriteService:
                 return WriteResult(instant=None, metadata=CommitMetadata(), seconds=watch.seconds)
             # The tasks saw the sizes of the files that they merged; comparing them here costs no further request.
             check_replaced(results, table.timeline, table.contents)
+            entries, history = ({}, None) if ids is None else ids.left_by(left_by, transaction.instant_time)
             metadata = transaction.commit(
                 (result.stat for result in results),
                 operation=operation,
-                extra_metadata={**copied_settings(self._settings), "schema": schema},
+                extra_metadata={**copied_settings(self._settings), "schema": schema, **entries},
+                history=history,
                 settle=rivals.settle,
                 replaced=replaced,
                 ranges={result.stat.path: result.ranges for result in results if result.stat.path and result.ranges},
@@ -356,3 +366,7 @@ def _is_of_rows(error: Exception) -> bool:
     """Whether an error says that rows cannot be written, or comes from the iterator of the caller that yields them."""
     refused = (ConfigError, ConflictError, RefusedError, UnsupportedTable, WriteError)
     return isinstance(error, refused) or not isinstance(error, HudiError)
+
+
+def _latest(ids: ColumnIds | None) -> str | None:
+    return None if ids is None else ids.latest

@@ -16,16 +16,17 @@ from hudi_py.config.new_table import new_table_properties
 from hudi_py.config.settings import Settings
 from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError, TableNotFound
+from hudi_py.formats.schema_evolution import ResolvedSchema
 from hudi_py.rows.bucket_index import BucketIndex, bucket_index_of
 from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, key_generator_of
 from hudi_py.rows.precedence import MergeRules, merge_rules_of
 from hudi_py.runtime.clock import Clock
-from hudi_py.snapshot.schema import refuse_column_ids
 from hudi_py.storage.base import Storage
 from hudi_py.table_view import TableView
 from hudi_py.txn.table_lock import TableLock
 from hudi_py.versions.served import format_of
 from hudi_py.writing.buckets import check_buckets
+from hudi_py.writing.column_ids import ColumnIds, ids_to_keep
 from hudi_py.writing.create_table import create_table
 from hudi_py.writing.generated_keys import require_keys
 from hudi_py.writing.incoming import IncomingRows
@@ -129,8 +130,24 @@ class WriteTarget:
         if not self._are_buckets_checked:
             check_buckets(self._storage, table.timeline, table.contents, buckets)
             self._are_buckets_checked = True
-        refuse_column_ids(table.contents, table.timeline, "a write")
         return buckets
+
+    def column_ids(self, table: TableView, text: str | None, left: ResolvedSchema | None) -> ColumnIds | None:
+        """
+        Return the ids of the columns that a write has to carry on; None for a table without schema on read.
+
+        Args:
+            table: The table.
+            text: Avro schema of its rows.
+            left: The columns that the write leaves; None for those of before.
+
+        Raises:
+            UnsupportedTable: Not all of them can be carried on; nothing was written.
+        """
+        ids = ids_to_keep(table.contents, table.timeline, table.config, text)
+        if ids is not None:
+            ids.left_by(left, "0")  # raises now, and not when all rows are written
+        return ids
 
     def _open(self) -> TableView:
         table = TableView(self._storage, settings=self._settings.as_dict(), clock=self._clock)

@@ -77,11 +77,7 @@ def conform_array(array: Array, target: pa.DataType, path: str, convert: Convert
     if isinstance(target, pa.StructType) and isinstance(array, pa.StructArray):
         return _conform_struct(array, target, path, convert)
     if isinstance(target, pa.MapType) and isinstance(array, pa.MapArray):
-        # A map is a list of pairs in memory, so its buffers can be used again around the conformed pairs.
-        entries = _conform_list(array.cast(_entries_of(array.type)), _entries_of(target), path, convert)
-        make: Any = pa.MapArray.from_buffers
-        result: Array = make(target, len(entries), entries.buffers()[:2], entries.null_count, 0, [_values_of(entries)])
-        return result
+        return map_of(_conform_list(array.cast(entries_of(array.type)), entries_of(target), path, convert), target)
     if isinstance(target, pa.ListType) and isinstance(array, pa.LargeListArray):
         array = array.cast(pa.list_(array.type.value_field))
     if isinstance(target, pa.ListType) and isinstance(array, pa.ListArray):
@@ -111,7 +107,7 @@ def _refuse_elements(array: Array, path: str) -> None:
                 _refuse_elements(child, f"{path}.{field.name}")
     elif isinstance(array, pa.MapArray):
         if pa.types.is_nested(array.type.item_type):
-            entries: Any = array.cast(_entries_of(array.type))
+            entries: Any = array.cast(entries_of(array.type))
             entries = entries.flatten()
             _refuse_elements(entries.flatten()[1], f"{path}.value")
     elif isinstance(array, pa.ListArray):
@@ -147,10 +143,14 @@ def _conform_struct(array: Any, target: pa.StructType, path: str, convert: Conve
 
 def _conform_list(array: Any, target: Any, path: str, convert: Convert) -> Array:
     """Rebuild a list array around its conformed elements; the result has no offset of its own."""
-    values = _values_of(array)
     element = target.value_field
-    values = conform_array(values, element.type, f"{path}.element", convert)
+    values = conform_array(values_of(array), element.type, f"{path}.element", convert)
     _refuse_nulls(values, None, nullable=element.nullable, path=f"{path}.element")
+    return list_of(array, values, target)
+
+
+def list_of(array: Any, values: Array, target: pa.DataType) -> Array:
+    """Return the lists of *array* around other elements, which take the places of `values_of`."""
     # A slice keeps the offsets of the array that it was cut from.
     offsets = compute.subtract(array.offsets, array.offsets[0])
     make: Any = pa.ListArray.from_arrays
@@ -158,14 +158,21 @@ def _conform_list(array: Any, target: Any, path: str, convert: Convert) -> Array
     return result
 
 
-def _values_of(array: Any) -> Array:
+def map_of(entries: Any, target: pa.DataType) -> Array:
+    """Return lists of pairs as maps: in memory both are the same, so nothing is copied."""
+    make: Any = pa.MapArray.from_buffers
+    result: Array = make(target, len(entries), entries.buffers()[:2], entries.null_count, 0, [values_of(entries)])
+    return result
+
+
+def values_of(array: Any) -> Array:
     """Return the elements from the first to the last list of a (possibly sliced) list array, without copying."""
     start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
     values: Array = array.values.slice(start, end - start)
     return values
 
 
-def _entries_of(arrow: Any) -> Any:
+def entries_of(arrow: Any) -> Any:
     """Return a map's type as a list of structs: Arrow can slice and flatten lists, but not maps."""
     return pa.list_(pa.struct([pa.field("key", arrow.key_type, nullable=False), arrow.item_field.with_name("value")]))
 

@@ -12,6 +12,8 @@ from typing import Final
 
 import attrs
 
+from hudi_py.model.moved import Moved
+
 PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"  # folder of rows whose partition column is null or empty
 PARTITION_METAFILES: Final = frozenset(PARTITION_METAFILE + suffix for suffix in ("", ".parquet", ".orc"))
@@ -66,6 +68,7 @@ class BaseFile:
     A columnar file with the rows of a slice, without its log files (``<file id>_<token>_<instant>.parquet``).
 
     ``source`` has all columns but the meta columns, where the table was bootstrapped and the file has none of them.
+    ``moved`` says what the file's columns are called today; None if they have kept their names.
     """
 
     name: str
@@ -75,6 +78,7 @@ class BaseFile:
     extension: str = "parquet"
     size_bytes: int | None = attrs.field(default=None, eq=False)
     source: SourceFile | None = attrs.field(default=None, eq=False, repr=False)
+    moved: Moved | None = attrs.field(default=None, eq=False, repr=False)
 
     @property
     def lacks_columns(self) -> bool:
@@ -125,9 +129,10 @@ class FileSlice:
     log_files: tuple[LogFile, ...] = ()
 
     @property
-    def is_joined(self) -> bool:
-        """Whether the columns of its base file are in a file outside of the table."""
-        return self.base_file is not None and self.base_file.source is not None
+    def is_plain(self) -> bool:
+        """Whether the columns of its base file are in that file and have the names of today, for readers by name."""
+        base = self.base_file
+        return base is None or (base.source is None and base.moved is None)
 
     @property
     def file_names(self) -> tuple[str, ...]:

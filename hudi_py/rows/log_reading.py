@@ -28,6 +28,7 @@ from hudi_py.runtime.ahead import Source, in_turn
 from hudi_py.runtime.log import log as events
 
 if TYPE_CHECKING:
+    from hudi_py.formats.column_history import MovedColumns
     from hudi_py.rows.keys import KeyGenerator
     from hudi_py.rows.predicate import ColumnFilter
     from hudi_py.storage.base import Storage
@@ -62,6 +63,7 @@ class LogReading:
         groups: Row groups of base files in which no row can meet this are ignored; None to use all.
         whole: Where *only* some commits count, the slices that hold the other columns of their rows, too, by partition
             path and file id: they are read where log files have updates of some columns.
+        moved: Where the columns of log blocks are today; None if all have kept their names.
         written: Returns the byte ranges (first, end) that completed commits wrote in a log file, by its path; called
             only if the file has bytes that are not a block.
     """
@@ -76,6 +78,7 @@ class LogReading:
     only: ColumnFilter | None = None
     groups: ColumnFilter | None = None
     whole: Mapping[tuple[str, str], FileSlice] = attrs.field(factory=dict)
+    moved: MovedColumns | None = None
     written: Callable[[str], Sequence[tuple[int, int]]] = _nowhere
 
     def shape(self, schema: pa.Schema) -> RecordShape:
@@ -89,6 +92,7 @@ class LogReading:
             delete_marker=self.rules.delete_marker,
             keys=self.keys,
             avro_widens_floats=self.rules.avro_widens_floats,
+            moved=self.moved,
         )
 
 

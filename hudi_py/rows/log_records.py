@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -25,11 +26,13 @@ from hudi_py.formats.data_block import decode_data_block
 from hudi_py.formats.delete_block import DeletedKey, OrderingValue, decode_delete_block
 from hudi_py.formats.hfile import HFile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, iterate_log_blocks
+from hudi_py.formats.renamed import renamed_batch, stored_name
 from hudi_py.formats.stored_values import conform_stored, widen_floats
 from hudi_py.rows.ordering import ordering_values
 from hudi_py.storage.base import Storage
 
 if TYPE_CHECKING:
+    from hudi_py.formats.column_history import MovedColumns
     from hudi_py.rows.keys import KeyGenerator
 
 KEY_COLUMN: Final = "_hoodie_record_key"
@@ -90,6 +93,7 @@ class RecordShape:
         delete_marker: See `hudi_py.rows.log_rules.LogRules`.
         keys: Computes the keys of rows that do not hold them; None where they do.
         avro_widens_floats: See `hudi_py.versions.format.TableFormat`.
+        moved: Where the columns of blocks are today; None if all have kept their names.
     """
 
     schema: pa.Schema
@@ -97,6 +101,7 @@ class RecordShape:
     delete_marker: tuple[str, str] | None = None
     keys: KeyGenerator | None = None
     avro_widens_floats: bool = False
+    moved: MovedColumns | None = None
 
     @property
     def stored(self) -> frozenset[str]:
@@ -123,7 +128,12 @@ def records_of(blocks: Iterable[tuple[LogBlock, str]], shape: RecordShape) -> It
             if deleted:
                 yield _deletes(deleted, shape)
             continue
-        batch = _batch_of(block, shape.stored, source)
+        moved = None if shape.moved is None else shape.moved.of(block.header[HeaderKey.INSTANT_TIME])
+        if moved is None:
+            batch = _batch_of(block, shape.stored, source)
+        else:
+            names = [name for name in map(partial(stored_name, moved=moved), shape.stored) if name is not None]
+            batch = renamed_batch(_batch_of(block, frozenset(names), source), moved)
         if not batch.num_rows:
             continue
         if shape.avro_widens_floats and block.block_type is not BlockType.PARQUET_DATA:

@@ -22,6 +22,7 @@ from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import refuse_null_elements
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import meta_fields
+from hudi_py.formats.renamed import renamed_batch
 from hudi_py.formats.stored_values import conform_stored
 from hudi_py.model.files import BaseFile
 from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
@@ -112,7 +113,7 @@ def merge_base_file(
 
     Args:
         source: Seekable stream of the old base file, written by hudi_py or by Hudi; closed by the caller.
-        previous: The old base file.
+        previous: The old base file, with where its columns are today.
         changes: The file group's changes. Rows whose key the old file lacks are inserted, deletes of such keys ignored.
         sink: Stream of the new file; closed by the caller, see `BaseFileWriter`.
         target: Names the new file.
@@ -144,7 +145,8 @@ def merge_base_file(
             stored_schema = pa.schema([*meta_fields(), *schema])
             start = 0
             for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group]):
-                merge.copy(conform_stored(batch, stored_schema), places[start : start + batch.num_rows])
+                rows = batch if previous.moved is None else renamed_batch(batch, previous.moved)
+                merge.copy(conform_stored(rows, stored_schema), places[start : start + batch.num_rows])
                 start += batch.num_rows
         # At the end, because only now all stored keys have been seen.
         inserted = merge.insert_rest()

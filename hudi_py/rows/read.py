@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta, timezone
 from datetime import time as time_of_day
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from hudi_py.formats.arrow_types import Array
     from hudi_py.formats.bloom import HashedKeys
     from hudi_py.rows.committed import Commits
-    from hudi_py.rows.condition import Path
-    from hudi_py.rows.predicate import Bounds, RowFilter
+    from hudi_py.rows.predicate import RowFilter
     from hudi_py.storage.base import Storage
 
 _BATCH_ROWS: Final = 32768
@@ -209,6 +208,7 @@ def _mask_of_distinct(commits: Commits, column: Any) -> Array:
 
 def _candidates(file: pq.ParquetFile, filters: Sequence[RowFilter]) -> list[int]:
     """The row groups whose statistics do not rule out that a row meets all of *filters*."""
+    from hudi_py.rows.footer_bounds import bounds_of_groups
     from hudi_py.rows.pruning import may_match
 
     groups = list(range(file.metadata.num_row_groups))
@@ -218,62 +218,16 @@ def _candidates(file: pq.ParquetFile, filters: Sequence[RowFilter]) -> list[int]
     return [group for group in groups if may_match(filters, partial(bounds, group))]
 
 
-def bounds_of_groups(file: pq.ParquetFile) -> Callable[[int, Path, pa.DataType], Sequence[Bounds]]:
-    """Bounds from a file's footer: a function of the number of a row group, a column, and its type today."""
-    from hudi_py.rows.joined_file import JoinedFooter
-
-    if isinstance(file.metadata, JoinedFooter):  # statistics of the two files are not known together
-        return _unknown
-    places = {file.schema.column(at).path: at for at in range(len(file.schema))}
-    return partial(_bounds, file, places, file.schema_arrow)
-
-
-def _unknown(_group: int, _path: Path, _arrow: pa.DataType) -> Sequence[Bounds]:
-    from hudi_py.rows.predicate import UNKNOWN
-
-    return [UNKNOWN]
-
-
-def _bounds(
-    file: pq.ParquetFile, places: Mapping[str, int], stored: pa.Schema, group: int, path: Path, arrow: pa.DataType
-) -> Sequence[Bounds]:
-    from hudi_py.rows.bounds import bounds_of_chunk
-    from hudi_py.rows.predicate import UNKNOWN, Bounds
-
-    if path[0] not in stored.names:
-        return [Bounds(has_only_nulls=True)]
-    place = places.get(".".join(path))
-    was = _stored_type(path, stored)
-    if place is None or was is None:  # a nested column, or a field that was added later
-        return [UNKNOWN]
-    return [bounds_of_chunk(file.metadata.row_group(group).column(place), was, arrow)]
-
-
-def _stored_type(path: Path, stored: pa.Schema) -> pa.DataType | None:
-    """Type of a column, or of a field of structs, in a file; None if the file lacks it, or if it is nested."""
-    import pyarrow as pa
-
-    arrow = stored.field(path[0]).type
-    for name in path[1:]:
-        if not isinstance(arrow, pa.StructType) or arrow.get_field_index(name) < 0:
-            return None
-        arrow = arrow.field(name).type
-    if isinstance(arrow, pa.DictionaryType):
-        value: pa.DataType = arrow.value_type
-        return value
-    return None if pa.types.is_nested(arrow) else arrow
-
-
 @contextmanager
 def open_parquet(
     storage: Storage, path: str, base: BaseFile, *, few_distinct: Sequence[str] = (), alone: bool = False
 ) -> Iterator[Any]:
     """
-    Open a base file, as `pyarrow.parquet.ParquetFile` or, of a bootstrapped table, as `JoinedFile`.
+    Open a base file, as `pyarrow.parquet.ParquetFile`, `JoinedFile` (of a bootstrapped table) or `MovedFile`.
 
     Args:
         few_distinct: Columns with few distinct values, to be read as dictionaries.
-        alone: Open the table's own file even if the columns are in another one.
+        alone: Open the table's own file as it is, even if the columns are in another one or have other names today.
 
     Raises:
         UnsupportedTable: The columns are in a file outside of the table, and *base* does not name it.
@@ -293,13 +247,22 @@ def open_parquet(
             )
         with _parquet_file(stream, f"{storage.root}/{path}", few_distinct) as file:
             if base.source is None or alone:
-                yield file
+                yield file if alone else _as_today(file, base)
                 return
             from hudi_py.rows.joined_file import JoinedFile
 
             own, uri = f"{storage.root}/{path}", base.source.uri
             with _source_stream(storage, base.source, own) as other, _parquet_file(other, uri, ()) as source:
-                yield JoinedFile(file, source, base.source.values, f"{own} and {uri}")
+                yield _as_today(JoinedFile(file, source, base.source.values, f"{own} and {uri}"), base)
+
+
+def _as_today(file: Any, base: BaseFile) -> Any:
+    """The file with its columns under their names of today."""
+    if base.moved is None:
+        return file
+    from hudi_py.rows.moved_file import MovedFile
+
+    return MovedFile(file, base.moved)
 
 
 @contextmanager

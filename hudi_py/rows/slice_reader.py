@@ -23,6 +23,7 @@ from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable, Write
 from hudi_py.formats.arrow_types import compute
 from hudi_py.formats.stored_values import conform_stored
 from hudi_py.model.files import BaseFile, FileSlice, join_path
+from hudi_py.rows.footer_bounds import bounds_of_groups
 from hudi_py.rows.log_merge import MergedLogs
 from hudi_py.rows.log_reading import LogReading, PartsOfRows, load_logs
 from hudi_py.rows.log_records import KEY_COLUMN, Kind
@@ -30,7 +31,7 @@ from hudi_py.rows.ordering import ordering_values
 from hudi_py.rows.precedence import incoming_wins
 from hudi_py.rows.predicate import filtered
 from hudi_py.rows.pruning import may_match
-from hudi_py.rows.read import FileCount, bounds_of_groups, one_line, open_parquet, read_batches
+from hudi_py.rows.read import FileCount, one_line, open_parquet, read_batches
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

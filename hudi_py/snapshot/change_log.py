@@ -40,6 +40,7 @@ from hudi_py.snapshot.range_contents import RangeContents
 from hudi_py.snapshot.window import Window
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.row_schema import moved_columns
 from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -287,7 +288,8 @@ def open_change_log(
         ConfigError: A column does not exist.
         RefusedError: A clean deleted files with changes of the range, and the message names the earliest begin that is
             possible; or commits were archived, and the archive is missing.
-        UnsupportedTable: The table has no change data capture, or its log files are merged by a Java class.
+        UnsupportedTable: The table has no change data capture, or its log files are merged by a Java class, or columns
+            were renamed or dropped.
         CorruptMetadata: A commit recorded nothing from which its changes follow.
     """
     store = contents.store
@@ -296,6 +298,11 @@ def open_change_log(
         raise UnsupportedTable(
             f"{store.storage.root} has no change data capture (hoodie.table.cdc.enabled), so single changes are not "
             "recorded; read what changed without the change log"
+        )
+    if moved_columns(contents, timeline) is not None:
+        raise UnsupportedTable(
+            f"{store.storage.root} uses schema on read, and columns were renamed or dropped: change logs have the "
+            "columns of their time, which hudi_py does not translate; read what changed without the change log"
         )
     contained = RangeContents(contents, timeline, window, one_by_one=True)
     # One that completes later would belong into the range, and those who go on from its end would miss it.

@@ -19,7 +19,7 @@ from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice
 from hudi_py.snapshot.bootstrap import with_sources
 from hudi_py.snapshot.range_contents import RangeContents
-from hudi_py.snapshot.select import has_logs
+from hudi_py.snapshot.select import has_logs, with_moved
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.snapshot.window import Window
 from hudi_py.timeline.contents import Contents
@@ -70,7 +70,7 @@ class Changes(Snapshot):
         found = attrs.evolve(found, ends_at_rollbacks=False)
         if self._commits is None:
             return found
-        behind = with_sources(self.storage, self.config, self._whole_slices.values())
+        behind = with_moved(with_sources(self.storage, self.config, self._whole_slices.values()), self._moved_columns())
         whole = dict(zip(self._whole_slices, behind, strict=True))
         if self.config.format.ranges_come_first:
             return attrs.evolve(found, only=self._commits, whole=whole)

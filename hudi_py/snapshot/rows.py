@@ -392,5 +392,5 @@ def _not_ruled_out(
     def suffixes(file_slice: FileSlice) -> list[str]:
         return [key_suffix(file_slice.partition_path, name) for name in file_slice.file_names]
 
-    # Of a bootstrapped file, the metadata table knows the meta columns only.
-    return [each for each in slices if each.is_joined or may_match(filters, partial(bounds_in, suffixes(each)))]
+    # Of a bootstrapped file, the metadata table knows the meta columns only; of renamed columns, their old names.
+    return [each for each in slices if not each.is_plain or may_match(filters, partial(bounds_in, suffixes(each)))]

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from typing import Final
 
 from hudi_py.errors import UnsupportedTable
-from hudi_py.formats.column_history import HISTORY_FOLDER, newest_history, renamed_columns
 from hudi_py.model.files import BaseFile, join_path
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.row_schema import column_ids, schema_entries
 from hudi_py.timeline.timeline import Timeline
-
-_NO_ROW_SCHEMA: Final = frozenset({"CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX"})
 
 
 def committed_schema_text(
@@ -28,7 +24,7 @@ def committed_schema_text(
     """
     # A time before the first commit has no schema of its own; the newest one shows at least which columns there are.
     for until in (None,) if as_of is None else (as_of, None):
-        found = _schemas(contents, timeline, until).get("schema") or properties.get("hoodie.table.create.schema")
+        found = schema_entries(contents, timeline, until).get("schema") or properties.get("hoodie.table.create.schema")
         if found:
             return found
     return None
@@ -40,12 +36,7 @@ def rewritten_schema_text(contents: Contents, timeline: Timeline) -> str | None:
 
     For rows whose columns neither a commit nor a base file records: those in log files, or none at all.
     """
-    return _schemas(contents, timeline, None, passes=frozenset()).get("schema")
-
-
-def column_schema_text(contents: Contents, timeline: Timeline, as_of: str | None = None) -> str | None:
-    """The columns with their ids as JSON, from the same commit as the Avro schema; None without schema on read."""
-    return _schemas(contents, timeline, as_of).get("latest_schema") or None
+    return schema_entries(contents, timeline, None, passes=frozenset()).get("schema")
 
 
 def refuse_column_ids(contents: Contents, timeline: Timeline, what: str) -> None:
@@ -60,35 +51,11 @@ def refuse_column_ids(contents: Contents, timeline: Timeline, what: str) -> None
     Raises:
         UnsupportedTable: It does.
     """
-    if column_schema_text(contents, timeline) is not None:
+    if column_ids(contents, timeline) is not None:
         raise UnsupportedTable(
             f"{contents.store.storage.root} uses schema on read, and hudi_py does not write the ids of its columns: "
             f"renamed columns would lose their values in {what}; do it with Apache Hudi"
         )
-
-
-def moved_columns(contents: Contents, timeline: Timeline, as_of: str | None = None) -> Sequence[str]:
-    """Columns that had other names in older files, by the table's history of columns (`renamed_columns`)."""
-    storage = contents.store.storage
-    history = newest_history(entry.name for entry in storage.list(HISTORY_FOLDER))
-    latest = None if history is None else column_schema_text(contents, timeline, as_of)
-    if latest is None:  # without column ids nothing links a column to an earlier name
-        return ()
-    path = f"{HISTORY_FOLDER}/{history}"
-    return renamed_columns(latest, storage.read(path), f"{storage.root}/{path}")
-
-
-def _schemas(
-    contents: Contents, timeline: Timeline, as_of: str | None, *, passes: AbstractSet[str] = _NO_ROW_SCHEMA
-) -> Mapping[str, str | None]:
-    for instant in reversed(timeline.commits.completed()):
-        if as_of is not None and instant.requested_time > as_of:
-            continue
-        metadata = contents.commit(instant)
-        # The operations that Hudi passes over when it resolves a table's schema, too (rules/timeline 4.5).
-        if metadata.extra_metadata.get("schema") and metadata.operation_type not in passes:
-            return metadata.extra_metadata
-    return {}
 
 
 def schema_text_of_files(storage: Storage, files: Sequence[tuple[str, BaseFile]], table_name: str) -> str | None:

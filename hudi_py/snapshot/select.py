@@ -26,6 +26,7 @@ from hudi_py.model.holes import NO_HOLES, Holes
 from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
+    from hudi_py.formats.column_history import MovedColumns
     from hudi_py.rows.predicate import Filter
 
 
@@ -168,22 +169,42 @@ def check_files_have_all_columns(properties: Mapping[str, str], source: str) -> 
         )
 
 
-def check_columns_keep_names(moved: Sequence[str], source: str) -> None:
+def with_moved(slices: Iterable[FileSlice], moved: MovedColumns | None) -> list[FileSlice]:
     """
-    Refuse tables with renamed or dropped columns: reading by name shows null for one, old values for the other.
-
-    Args:
-        moved: See `renamed_columns`.
-        source: Named in the error.
+    The slices, with base files that say where their columns are today.
 
     Raises:
-        UnsupportedTable: *moved* names a column.
+        UnsupportedTable: Nothing says which columns a base file has.
     """
-    if moved:
-        raise UnsupportedTable(
-            f"{source}: older files have other columns under the names of today ({', '.join(moved[:3])}), and hudi_py "
-            "reads by name; read the table with Apache Hudi and hoodie.schema.on.read.enable=true"
-        )
+    if moved is None:
+        return list(slices)
+
+    def told(file_slice: FileSlice) -> FileSlice:
+        base = file_slice.base_file
+        if base is None:
+            return file_slice
+        return attrs.evolve(file_slice, base_file=attrs.evolve(base, moved=moved.of(base.instant_time)))
+
+    return [told(each) for each in slices]
+
+
+def check_columns_keep_names(files: Iterable[tuple[str, BaseFile]], source: str) -> None:
+    """
+    Refuse files whose columns have other names today: readers by name show null for them, or old values for new ones.
+
+    Raises:
+        UnsupportedTable: There is one.
+    """
+    for partition, base in files:
+        if base.moved is not None:
+            names = ", ".join(
+                f"{today} was {name}" for name, today in sorted(base.moved.names.items()) if today != name
+            )
+            raise UnsupportedTable(
+                f"{source}: {join_path(partition, base.name)} has other columns under the names of today "
+                f"({names or 'some were dropped'}), and would be read by name; read the rows with Table.rows "
+                "(hudi-py read), which finds them by their ids"
+            )
 
 
 def check_base_files(slices: Iterable[FileSlice], source: str) -> None:
@@ -208,8 +229,9 @@ def base_files(slices: Sequence[FileSlice], source: str) -> tuple[tuple[str, Bas
     Log files of change data capture repeat what changed; the rows themselves are in the base file.
 
     Raises:
-        UnsupportedTable: A slice has log files with rows.
+        UnsupportedTable: A slice has log files with rows, or a base file has columns under other names than today's.
     """
+    check_columns_keep_names(bases_of(slices), source)
     for file_slice in slices:
         if has_logs([file_slice]):
             raise UnsupportedTable(
@@ -259,7 +281,7 @@ def _sized(file_slice: FileSlice, sizes: Mapping[str, int]) -> FileSlice:
     if base is not None and base.size_bytes is None:
         known = sizes.get(base.name)
         base = BaseFile(
-            base.name, base.file_id, base.write_token, base.instant_time, base.extension, known, base.source
+            base.name, base.file_id, base.write_token, base.instant_time, base.extension, known, base.source, base.moved
         )
     if logs:
         logs = tuple(

@@ -35,7 +35,6 @@ from hudi_py.snapshot.beside_clean import lost_meanwhile
 from hudi_py.snapshot.bootstrap import with_sources
 from hudi_py.snapshot.schema import (
     committed_schema_text,
-    moved_columns,
     rewritten_schema_text,
     schema_text_of_files,
 )
@@ -43,19 +42,21 @@ from hudi_py.snapshot.select import (
     base_files,
     bases_of,
     check_base_files,
-    check_columns_keep_names,
     check_files_have_all_columns,
     check_rows_are_whole,
     has_logs,
+    with_moved,
     with_recorded_sizes,
 )
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.row_schema import moved_columns
 from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hudi_py.formats.column_history import MovedColumns
     from hudi_py.rows.condition import Where
     from hudi_py.rows.log_reading import LogReading
     from hudi_py.rows.path_columns import PathColumns
@@ -118,12 +119,14 @@ class Snapshot(Shown):
         Raises:
             RefusedError, UnsupportedTable, CorruptMetadata: As `base_files`, but log files are allowed.
         """
-        moved = moved_columns(self._contents, self.timeline, self.requested_time)
-        check_columns_keep_names(moved, self.storage.root)
         # Sorted, so that rows come in the same order whether files were listed in folders or in the metadata table.
         found = sorted(self._slices(), key=lambda each: (each.partition_path, each.file_id))
         check_base_files(found, self.storage.root)
-        return tuple(with_sources(self.storage, self.config, found))
+        return tuple(with_moved(with_sources(self.storage, self.config, found), self._moved_columns()))
+
+    def _moved_columns(self) -> MovedColumns | None:
+        """Where the columns of the files are at that time; None if all have kept their names."""
+        return moved_columns(self._contents, self.timeline, self.requested_time)
 
     def sized_slices(self, *, read_optimized: bool = False) -> tuple[FileSlice, ...]:
         """
@@ -219,6 +222,7 @@ class Snapshot(Shown):
         refuse_defaults(rules.filling, self._committed_schema(), root)
         keys = virtual_keys_of(self.config.properties, root)
         reading = log_reading(rules, self._log_context().is_completed, self._logs_until, schema, root, keys)
+        reading = attrs.evolve(reading, moved=self._moved_columns())
         return attrs.evolve(reading, written=WrittenRanges(self._contents, self.timeline, self.requested_time))
 
     @property
@@ -285,7 +289,8 @@ class Snapshot(Shown):
 
     def column_statistics(self) -> StatisticsReader | None:
         """
-        Opens the metadata table's column statistics, as a context manager; None where it has no `column_stats`.
+        Opens the metadata table's column statistics, as a context manager; None where it has no `column_stats`, or
+        where columns were renamed or dropped since.
 
         Raises:
             CorruptMetadata, StorageError: The metadata table is damaged.
@@ -293,6 +298,8 @@ class Snapshot(Shown):
         from hudi_py.snapshot.key_index import is_ready, opened
 
         if not is_ready(COLUMN_STATS, self.config, self._settings):
+            return None
+        if self._moved_columns() is not None:  # they describe columns under the names of their time
             return None
         return opened(
             COLUMN_STATS,

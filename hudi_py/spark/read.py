@@ -117,8 +117,8 @@ def _plain(found: Pieces) -> tuple[tuple[FileSlice, ...], Pieces]:
     # Spark's reader shows what the files hold, and knows no other condition than those on commit times.
     if not isinstance(read, ReadSlice) or read.shows_other_values or not all(map(_is_commits, read.filters)):
         return (), found
-    plain = tuple(each for each in found.pieces if not has_logs([each]) and not each.is_joined)
-    merged = tuple(each for each in found.pieces if has_logs([each]) or each.is_joined)
+    plain = tuple(each for each in found.pieces if not has_logs([each]) and each.is_plain)
+    merged = tuple(each for each in found.pieces if has_logs([each]) or not each.is_plain)
     return plain, Pieces(read=read, pieces=merged, sizes=tuple(map(size_of, merged)))
 
 

@@ -47,6 +47,8 @@ class TaskFiles:
     def merge(self, partition_path: str, previous: BaseFile, changes: RowChanges) -> WrittenFile:
         """Write the next slice of a file group: its rows with the changes applied."""
         job = self._job
+        if job.moved is not None:
+            previous = attrs.evolve(previous, moved=job.moved.of(previous.instant_time))
         target = self._target(partition_path, previous.file_id)
         change_log = None
         if job.change_logs is not None:

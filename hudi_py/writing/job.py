@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hudi_py.config.bulk_insert import BulkInsertLayout
 from hudi_py.config.duplicates import Duplicates
+from hudi_py.formats.column_history import MovedColumns
 from hudi_py.fsview.build import ViewContext
 from hudi_py.model.change_logging import LoggingMode
 from hudi_py.rows.base_file import BaseFileOptions
@@ -66,6 +67,7 @@ class WriteJob:
         buckets: Bucket index of the table, None where the files are searched for keys.
         anywhere: Global index; None where keys are looked up in their own partition.
         logs: How changes of existing rows are written in a merge-on-read table; None in a copy-on-write table.
+        moved: Where the columns of older files are today; None if all have kept their names.
         change_logs: What is logged of the changes of a rewritten base file; None without change data capture.
         randomness: Source of ids for new file groups; on other machines, tasks use the source of that machine.
         clock: Time that a new partition's metafile names as its date of creation.
@@ -90,6 +92,7 @@ class WriteJob:
     buckets: BucketIndex | None = None
     anywhere: GlobalIndex | None = None
     logs: LogWriting | None = None
+    moved: MovedColumns | None = None
     change_logs: LoggingMode | None = None
     randomness: Randomness = MACHINE
     clock: Clock = attrs.field(factory=SystemClock)

@@ -20,6 +20,7 @@ from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
+from hudi_py.timeline.row_schema import column_ids
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.conflict import Kind, Reads, Scope
 from hudi_py.txn.touched import kind_of, read_others, touched_by
@@ -39,6 +40,7 @@ class BasedOn:
 
     Args:
         schema: Avro schema of the rows before this write; None if there were none.
+        ids: Columns with their ids before this write; None without schema on read.
         by_bucket: Whether the table has a bucket index.
         by_condition: Whether the rows to change were found by a condition.
         dropped: Partitions that the write drops.
@@ -47,6 +49,7 @@ class BasedOn:
     """
 
     schema: str | None
+    ids: str | None = None
     by_bucket: bool = False
     by_condition: bool = False
     dropped: Collection[str] = ()
@@ -88,6 +91,11 @@ class Rivals:
         # Conflicts first: a conflict is worth another attempt, and that attempt looks for the write key before it
         # writes anything.
         self.check(now, instant, metadata)
+        if column_ids(self.contents, now) != self.based_on.ids:  # the files would be taken to have other columns
+            raise ConflictError(
+                f"{self.contents.store.storage.root}: {instant} was not committed, because the columns of the table "
+                "were changed at this moment; write again"
+            )
         if self.words.committed_before(now, self.contents) is not None:
             raise ConflictError(
                 f"{self.contents.store.storage.root}: another process has committed the write key of {instant}, or a "

@@ -26,6 +26,7 @@ from hudi_py.model.records import CommitMetadata, RollbackMetadata, WriteStat
 from hudi_py.runtime.log import log
 from hudi_py.services.recovery.failed_writes import FailedWrites
 from hudi_py.services.rollback.service import RollbackService
+from hudi_py.timeline.column_folder import keep_history
 from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.heartbeat import Heart, Rhythm, delete_heartbeat
 from hudi_py.timeline.markers import delete_markers, delete_unnamed, read_markers
@@ -102,6 +103,7 @@ class WriteTransaction:
         replaced: Mapping[str, tuple[str, ...]] | None = None,
         ranges: Ranges | None = None,
         settle: Settle = _settled,
+        history: bytes | None = None,
         tracked: TrackedKeys | None = None,
     ) -> CommitMetadata:
         """
@@ -119,6 +121,7 @@ class WriteTransaction:
             ranges: Path of a base or log file to the ranges of its columns, for the statistics of the metadata table.
             settle: Called under the lock with the current timeline, before anything is recorded; raises if another
                 writer is in the way, and returns further entries of the metadata.
+            history: The history of the table's columns, for the folder of that name; None without schema on read.
             tracked: Path of a file to the keys that came and went, for its record index.
 
         Raises:
@@ -153,6 +156,8 @@ class WriteTransaction:
                     for path in (stat.path, *(stat.cdc_stats or ()))
                 },
             )
+            if history is not None:  # before the completed file, because readers of its files ask for it
+                keep_history(store, ready.timeline, self.instant_time, history)
             # The metadata table before the completed file: what it lacks would be missing for readers that list through
             # it.
             recorded = ready.record(

@@ -89,6 +89,10 @@ class RealHudi:
         """``{"rows": [...], "files_read": N}`` of the snapshot, with data skipping."""
         return dict(self._call("find", table=_path(table), where=where, options=_texts(options)))
 
+    def sql(self, statement: str, settings: Mapping[str, object] | None = None) -> list[dict[str, Any]]:
+        """Rows of one SQL statement; *settings* of the session hold for this statement only."""
+        return list(self._call("sql", statement=statement, settings=_texts(settings)))
+
     def validate_listing(self, table: str | Path) -> list[dict[str, Any]]:
         """Files on which Hudi's procedure ``validate_metadata_table_files`` sees folders and metadata table differ."""
         return list(self._call("validate_listing", table=_path(table)))

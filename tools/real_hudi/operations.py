@@ -81,6 +81,18 @@ class Operations:
         files = [leaves.apply(at).metrics().get("numFiles") for at in range(leaves.size())]
         return {"rows": rows, "files_read": sum(each.get().value() for each in files if each.isDefined())}
 
+    def sql(self, statement: str, settings: dict[str, str] | None = None) -> list[dict[str, Any]]:
+        """One SQL statement, under *settings* of the session that are taken back after it; its rows."""
+        spark = self._hudi.spark
+        given = settings or {}
+        try:
+            for key, value in given.items():
+                spark.conf.set(key, value)
+            return canonical_rows((row.asDict(True) for row in spark.sql(statement).collect()), meta=False)
+        finally:
+            for key in given:
+                spark.conf.unset(key)
+
     def validate_listing(self, table: str) -> list[dict[str, Any]]:
         """Files on which Hudi's procedure ``validate_metadata_table_files`` sees folders and metadata table differ."""
         name = f"validated_{abs(hash(table))}"
