@@ -118,7 +118,6 @@ class TableServices:
         table = self._table
         table.require(Use.REWRITE)
         from hudi_py.services.clustering.service import ClusteringService
-        from hudi_py.snapshot.schema import refuse_column_ids
         from hudi_py.writing.buckets import check_buckets
         from hudi_py.writing.options import base_file_options
 
@@ -128,7 +127,7 @@ class TableServices:
                 f"{table.storage.root} has a bucket index: rows belong to certain files, and stay there"
             )
         check_buckets(table.storage, table.timeline, table.contents, None)
-        refuse_column_ids(table.contents, table.timeline, "a clustering")
+        self._check_column_ids()
         return ClusteringService(
             contents=table.contents,
             table=table.config,
@@ -143,19 +142,31 @@ class TableServices:
             on_group=on_group,
         )
 
-    def _schema_text(self) -> str | None:
+    def _schema_text(self, planned: str | None = None) -> str | None:
         """
         Return the Avro text of the rows at this moment: a column that came since the table was opened must not be lost.
 
-        Raises:
-            UnsupportedTable: Older files have other columns under the same names.
+        Args:
+            planned: Time of the plan that is carried out. With schema on read its files have the columns of that time,
+                because readers ask what the columns were then.
         """
-        from hudi_py.snapshot.schema import moved_columns
-        from hudi_py.snapshot.select import check_columns_keep_names
+        from hudi_py.snapshot.schema import committed_schema_text
+        from hudi_py.timeline.row_schema import column_ids
 
         table = self._table.refresh()
-        check_columns_keep_names(moved_columns(table.contents, table.timeline), table.storage.root)
+        if planned is not None and column_ids(table.contents, table.timeline) is not None:
+            return committed_schema_text(table.contents, table.timeline, table.config.properties, planned)
         return table.schema_text()
+
+    def _check_column_ids(self) -> None:
+        """
+        Raises:
+            UnsupportedTable: The table uses schema on read in a way that a rewrite cannot carry on.
+        """
+        from hudi_py.rows.column_ids import ids_to_keep
+
+        table = self._table
+        ids_to_keep(table.contents, table.timeline, table.config, table.schema_text)
 
     def rollback(self) -> RollbackService:
         """Return the rollback service."""
@@ -236,11 +247,9 @@ class TableServices:
         self._table.require(Use.REWRITE)
         from hudi_py.config.compaction import compaction_config
         from hudi_py.services.compaction.service import CompactionService
-        from hudi_py.snapshot.schema import refuse_column_ids
         from hudi_py.writing.options import base_file_options
 
-        # Rows are matched by the names of columns here, and with ids a name may have meant another column before.
-        refuse_column_ids(self._table.contents, self._table.timeline, "a compaction")
+        self._check_column_ids()
         return CompactionService(
             contents=self._table.contents,
             table=self._table.config,

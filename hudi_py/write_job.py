@@ -17,13 +17,13 @@ from hudi_py.fsview.needed import NeededFiles
 from hudi_py.mdt.lookup import RECORD_INDEX
 from hudi_py.model.change_logging import logging_mode
 from hudi_py.rows.bucket_index import BucketIndex
+from hudi_py.rows.column_ids import ColumnIds
 from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.precedence import MergeRules
 from hudi_py.table_view import TableView
 from hudi_py.timeline.heartbeat import Rhythm
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.txn.early import EarlyLook
-from hudi_py.writing.column_ids import ColumnIds
 from hudi_py.writing.job import WriteJob
 from hudi_py.writing.log_slices import LogWriting, keyless_logs
 from hudi_py.writing.options import base_file_options, log_file_options, sizing_limits

@@ -34,6 +34,7 @@ from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
 from hudi_py.local.rows import ArrowRows
 from hudi_py.model.records import CommitMetadata
+from hudi_py.rows.column_ids import ColumnIds
 from hudi_py.rows.precedence import MergeMode, MergeRules, merge_rules_of
 from hudi_py.rows.stored_keys import StoredKeys
 from hudi_py.rows.time_partitions import time_partitions_of
@@ -51,7 +52,6 @@ from hudi_py.write_job import job_of
 from hudi_py.write_target import WRITE_USE, WriteTarget, columns_needed
 from hudi_py.writing.anywhere import global_index_of
 from hudi_py.writing.bulk import require_layout
-from hudi_py.writing.column_ids import ColumnIds
 from hudi_py.writing.commit_words import NO_WORDS, CommitWords, copied_settings
 from hudi_py.writing.generated_keys import require_keys
 from hudi_py.writing.incoming import IncomingRows

@@ -18,6 +18,7 @@ from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError, TableNotFound
 from hudi_py.formats.schema_evolution import ResolvedSchema
 from hudi_py.rows.bucket_index import BucketIndex, bucket_index_of
+from hudi_py.rows.column_ids import ColumnIds, ids_to_keep
 from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, key_generator_of
 from hudi_py.rows.precedence import MergeRules, merge_rules_of
 from hudi_py.runtime.clock import Clock
@@ -26,7 +27,6 @@ from hudi_py.table_view import TableView
 from hudi_py.txn.table_lock import TableLock
 from hudi_py.versions.served import format_of
 from hudi_py.writing.buckets import check_buckets
-from hudi_py.writing.column_ids import ColumnIds, ids_to_keep
 from hudi_py.writing.create_table import create_table
 from hudi_py.writing.generated_keys import require_keys
 from hudi_py.writing.incoming import IncomingRows
@@ -144,7 +144,7 @@ class WriteTarget:
         Raises:
             UnsupportedTable: Not all of them can be carried on; nothing was written.
         """
-        ids = ids_to_keep(table.contents, table.timeline, table.config, text)
+        ids = ids_to_keep(table.contents, table.timeline, table.config, lambda: text)
         if ids is not None:
             ids.left_by(left, "0")  # raises now, and not when all rows are written
         return ids

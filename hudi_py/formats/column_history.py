@@ -72,7 +72,8 @@ class MovedColumns:
         if not position:
             raise UnsupportedTable(
                 f"{self.source} has columns that were renamed or dropped, and neither the commit {time} nor the "
-                f"history in {HISTORY_FOLDER} says which columns its files have; bring the folder back from a copy of the table"
+                f"history in {HISTORY_FOLDER} says which columns its files have; bring the folder "
+                "back from a copy of the table"
             )
         return self.versions[position - 1][1]
 

@@ -16,10 +16,11 @@ import attrs
 from hudi_py.config.settings import Settings
 from hudi_py.fsview.build import GroupKey, ViewContext
 from hudi_py.fsview.listing import Listing
+from hudi_py.fsview.moved import with_moved
 from hudi_py.model.files import FileSlice
 from hudi_py.snapshot.bootstrap import with_sources
 from hudi_py.snapshot.range_contents import RangeContents
-from hudi_py.snapshot.select import has_logs, with_moved
+from hudi_py.snapshot.select import has_logs
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.snapshot.window import Window
 from hudi_py.timeline.contents import Contents

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hudi_py.errors import UnsupportedTable
 from hudi_py.model.files import BaseFile, join_path
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.row_schema import column_ids, schema_entries
+from hudi_py.timeline.row_schema import schema_entries
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -37,25 +36,6 @@ def rewritten_schema_text(contents: Contents, timeline: Timeline) -> str | None:
     For rows whose columns neither a commit nor a base file records: those in log files, or none at all.
     """
     return schema_entries(contents, timeline, None, passes=frozenset()).get("schema")
-
-
-def refuse_column_ids(contents: Contents, timeline: Timeline, what: str) -> None:
-    """
-    Raise if a table uses schema on read: rows would be merged by the names of their columns, and the ids be lost.
-
-    Args:
-        contents: Contents of the timeline.
-        timeline: Timeline of the table.
-        what: What is to be done, to follow "nothing was changed: ".
-
-    Raises:
-        UnsupportedTable: It does.
-    """
-    if column_ids(contents, timeline) is not None:
-        raise UnsupportedTable(
-            f"{contents.store.storage.root} uses schema on read, and hudi_py does not write the ids of its columns: "
-            f"renamed columns would lose their values in {what}; do it with Apache Hudi"
-        )
 
 
 def schema_text_of_files(storage: Storage, files: Sequence[tuple[str, BaseFile]], table_name: str) -> str | None:

@@ -26,7 +26,6 @@ from hudi_py.model.holes import NO_HOLES, Holes
 from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
-    from hudi_py.formats.column_history import MovedColumns
     from hudi_py.rows.predicate import Filter
 
 
@@ -167,25 +166,6 @@ def check_files_have_all_columns(properties: Mapping[str, str], source: str) -> 
             f"{source}: the files lack the partition columns (hoodie.datasource.write.drop.partition.columns=true); "
             "read the rows with Table.rows (hudi-py read), which takes them from the paths"
         )
-
-
-def with_moved(slices: Iterable[FileSlice], moved: MovedColumns | None) -> list[FileSlice]:
-    """
-    The slices, with base files that say where their columns are today.
-
-    Raises:
-        UnsupportedTable: Nothing says which columns a base file has.
-    """
-    if moved is None:
-        return list(slices)
-
-    def told(file_slice: FileSlice) -> FileSlice:
-        base = file_slice.base_file
-        if base is None:
-            return file_slice
-        return attrs.evolve(file_slice, base_file=attrs.evolve(base, moved=moved.of(base.instant_time)))
-
-    return [told(each) for each in slices]
 
 
 def check_columns_keep_names(files: Iterable[tuple[str, BaseFile]], source: str) -> None:

@@ -21,6 +21,7 @@ from hudi_py.config.uses import Use
 from hudi_py.fsview.as_of import context_as_of
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.loader import load_context
+from hudi_py.fsview.moved import with_moved
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.mdt.read_statistics import StatisticsReader
@@ -45,7 +46,6 @@ from hudi_py.snapshot.select import (
     check_files_have_all_columns,
     check_rows_are_whole,
     has_logs,
-    with_moved,
     with_recorded_sizes,
 )
 from hudi_py.storage.base import Storage

@@ -12,6 +12,7 @@ from typing import Final
 
 from hudi_py.formats import column_history
 from hudi_py.formats.column_history import MovedColumns
+from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.column_folder import read_history
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
@@ -35,14 +36,26 @@ def schema_entries(
         if as_of is not None and instant.requested_time > as_of:
             continue
         metadata = contents.commit(instant)
-        if metadata.extra_metadata.get("schema") and metadata.operation_type not in passes:
+        if records_schema(metadata, passes):
             return metadata.extra_metadata
     return {}
 
 
+def records_schema(metadata: CommitMetadata, passes: AbstractSet[str] = _NO_ROW_SCHEMA) -> bool:
+    """Whether a commit records a schema of rows, and is of none of the operations *passes*."""
+    return bool(metadata.extra_metadata.get("schema")) and metadata.operation_type not in passes
+
+
 def column_ids(contents: Contents, timeline: Timeline, as_of: str | None = None) -> str | None:
-    """The columns with their ids as JSON, from the same commit as the Avro schema; None without schema on read."""
-    return schema_entries(contents, timeline, as_of).get(IDS_ENTRY) or None
+    """
+    The columns with their ids as JSON, from the same commit as the Avro schema; None without schema on read.
+
+    Before the first active commit they are those of today, as the Avro schema is.
+    """
+    entries = schema_entries(contents, timeline, as_of)
+    if not entries and as_of is not None:
+        entries = schema_entries(contents, timeline, None)
+    return entries.get(IDS_ENTRY) or None
 
 
 def moved_columns(contents: Contents, timeline: Timeline, as_of: str | None = None) -> MovedColumns | None:

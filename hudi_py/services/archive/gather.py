@@ -20,6 +20,7 @@ from hudi_py.services.clean.planning.plan import SAVEPOINTED_TIMES
 from hudi_py.services.clean.retention.windows import earliest_to_retain
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
+from hudi_py.timeline.row_schema import IDS_ENTRY, records_schema
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 
@@ -52,6 +53,7 @@ def gather(
         has_metadata_table=has_metadata,
         metadata_compaction=_metadata_compaction(contents.store) if has_metadata else None,
         newest_behind_savepoint=_newest_behind_savepoint(contents, timeline) if config.beyond_savepoint else None,
+        columns_from=_columns_from(contents, timeline),
         leased_from=floor_of(contents.store.leases.in_force()),
         data_timeline_start=None if data_timeline is None else data_timeline_start(data_timeline),
     )
@@ -98,6 +100,15 @@ def _newest_behind_savepoint(contents: Contents, timeline: Timeline) -> str | No
     first = savepoints[0].requested_time
     behind = (i for i in timeline.commits.completed() if i.requested_time > first)
     return newest_writes_since((i.requested_time, readable_commit(contents, i)) for i in behind)
+
+
+def _columns_from(contents: Contents, timeline: Timeline) -> str | None:
+    """The newest commit with a schema of rows, if it has the ids of the columns, too."""
+    for instant in reversed(timeline.commits.completed()):
+        metadata = readable_commit(contents, instant)
+        if metadata is not None and records_schema(metadata):
+            return instant.requested_time if metadata.extra_metadata.get(IDS_ENTRY) else None
+    return None
 
 
 def _metadata_compaction(store: TimelineStore) -> str | None:

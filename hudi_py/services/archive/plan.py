@@ -32,6 +32,7 @@ class Bound(enum.Enum):
     REMOVED_SAVEPOINT = "a savepoint was removed, and no clean has examined its replaced files since"
     REPLACED_FILES = "files that a replacecommit replaced still exist, and readers would see them again"
     SAVEPOINT = "savepointed"
+    COLUMNS = "it has the ids of the columns, and no later commit has them"
     LEASE = "a reader holds a lease on it, or on an earlier commit"
     BEHIND_SAVEPOINT = "its rows are the newest, and Apache Hudi does not show what is archived behind a savepoint"
     METADATA_TABLE = "the metadata table has not compacted it yet"
@@ -82,6 +83,7 @@ class ArchiveFacts:
         data_timeline_start: For a metadata table: instants of the data table from this time on are active or pending,
             so the corresponding instants here stay active.
         leased_from: The earliest time that a lease depends on; None without leases.
+        columns_from: Requested time of the newest commit with the ids of the columns (schema on read); None without.
     """
 
     table_type: TableType
@@ -94,6 +96,7 @@ class ArchiveFacts:
     newest_behind_savepoint: str | None = None
     data_timeline_start: str | None = None
     leased_from: str | None = None
+    columns_from: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -265,6 +268,8 @@ def _bounds(
         (_metadata_bound(completed, facts), Bound.METADATA_TABLE),
         (facts.data_timeline_start, Bound.DATA_TIMELINE),
         (facts.leased_from, Bound.LEASE),
+        # Compactions and clusterings leave no history of the columns; without it renamed columns would be null.
+        (facts.columns_from, Bound.COLUMNS),
     ]
     if facts.table_type is TableType.MERGE_ON_READ and config.delta_commits_kept is not None:
         found.append((_compaction_bound(timeline, config.delta_commits_kept), Bound.COMPACTION))

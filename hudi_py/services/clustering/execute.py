@@ -31,6 +31,7 @@ from hudi_py.services.rewriting.publish import publish
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import put_up_fence
+from hudi_py.timeline.row_schema import column_ids
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.attempt import Attempt
 from hudi_py.txn.commit import Begun
@@ -96,6 +97,7 @@ class ClusteringExecutor:
             written,
             operation="CLUSTER",
             schema=job.avro_schema,
+            ids=column_ids(self.contents, seen, time),
             replaced=replaced_groups(plan),
             attempt=attempt,
             check=partial(self._refuse_changed, plan, seen),

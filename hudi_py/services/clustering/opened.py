@@ -14,10 +14,12 @@ from hudi_py.config.clustering import ClusteringConfig
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.column_history import MovedColumns
 from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.fsview.build import GroupKey, build_partition, latest_slices
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
+from hudi_py.fsview.moved import with_moved
 from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
@@ -25,12 +27,14 @@ from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import ClusteringPlan
 from hudi_py.rows.base_file import BaseFileOptions
+from hudi_py.rows.column_ids import outdates_statistics
 from hudi_py.rows.log_reading import LogReading, log_reading
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.rows.row_order import RowOrder, check_order
 from hudi_py.services.clustering.stored import changed_by, order_of, works_of
 from hudi_py.services.clustering.tasks import ClusteringJob, GroupWork
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.row_schema import moved_columns
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -55,7 +59,7 @@ class StoredPlans:
     config: ClusteringConfig
     metadata_table: MetadataTableKeeper
     options: BaseFileOptions
-    schema_text: Callable[[], str | None]
+    schema_text: Callable[[str | None], str | None]
 
     def opened(self, instant: Instant) -> OpenedPlan | str:
         """
@@ -79,16 +83,21 @@ class StoredPlans:
         if found is not None:
             return f"{found[0]} changed file group {found[1][1]} in partition {found[1][0]!r} since it was planned"
         # The files themselves decide as well: a clean or rollback leaves no commit that names the group.
-        works = works_of(plan, self._latest(timeline, listing, {path for path, _ in groups}))
+        moved = moved_columns(self.contents, timeline, instant.requested_time)
+        works = works_of(plan, self._latest(timeline, listing, {path for path, _ in groups}, moved))
         return works if isinstance(works, str) else OpenedPlan(plan, works, timeline)
 
-    def _latest(self, timeline: Timeline, listing: Listing, paths: set[str]) -> dict[GroupKey, FileSlice]:
+    def _latest(
+        self, timeline: Timeline, listing: Listing, paths: set[str], moved: MovedColumns | None
+    ) -> dict[GroupKey, FileSlice]:
         context = load_context(timeline, self.contents)
         found: dict[GroupKey, FileSlice] = {}
         for path in sorted(paths):
             entries = listing.partition(path, details=True)
             view = build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries))
-            found |= {(path, file_slice.file_id): file_slice for file_slice in latest_slices(context, view)}
+            found |= {
+                (path, file_slice.file_id): file_slice for file_slice in with_moved(latest_slices(context, view), moved)
+            }
         return found
 
     def job(self, found: OpenedPlan, requested_time: str) -> ClusteringJob:
@@ -100,7 +109,7 @@ class StoredPlans:
             CorruptMetadata: The columns of the rows are unknown.
         """
         store = self.contents.store
-        text = self.schema_text()
+        text = self.schema_text(requested_time)
         if text is None:
             raise CorruptMetadata(f"{store.storage.root}: no commit and no file says which columns the rows have")
         schema = parse_record_schema(text)
@@ -108,20 +117,24 @@ class StoredPlans:
         order = RowOrder(columns=columns, layout=layout or self.config.layout) if columns else None
         if order is not None:
             check_order(order, schema)
-        ranged = self.metadata_table.columns_to_range(found.timeline, schema, is_widened=False)
+        is_widened = outdates_statistics(self.contents, found.timeline)
+        ranged = self.metadata_table.columns_to_range(found.timeline, schema, is_widened=is_widened)
+        moved = moved_columns(self.contents, found.timeline, requested_time)
         slices = [file_slice for work in found.works for file_slice in work.slices]
         return ClusteringJob(
             storage=store.storage,
             instant_time=requested_time,
             schema=schema,
             avro_schema=text,
-            logs=self._log_reading(slices, text, found.timeline),
+            logs=self._log_reading(slices, text, found.timeline, moved),
             options=attrs.evolve(self.options, max_file_bytes=self.config.target_bytes, ranged=ranged),
             order=order,
             memory_bytes=self.config.memory_bytes,
         )
 
-    def _log_reading(self, slices: list[FileSlice], text: str, timeline: Timeline) -> LogReading | None:
+    def _log_reading(
+        self, slices: list[FileSlice], text: str, timeline: Timeline, moved: MovedColumns | None
+    ) -> LogReading | None:
         # Without log files the rules do not matter, and those that are not supported need not be refused.
         if not any(not file.is_cdc for file_slice in slices for file in file_slice.log_files):
             return None
@@ -129,4 +142,4 @@ class StoredPlans:
         context = load_context(timeline, self.contents, with_clustering=False)
         rules = log_rules_of(self.table.properties, root)
         reading = log_reading(rules, context.is_completed, None, parse_record_schema(text), root)
-        return attrs.evolve(reading, written=WrittenRanges(self.contents, timeline))
+        return attrs.evolve(reading, written=WrittenRanges(self.contents, timeline), moved=moved)

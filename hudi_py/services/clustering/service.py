@@ -58,7 +58,7 @@ class ClusteringService:
         metadata_table: Keeper of the metadata table.
         engine: Runs a task for each group.
         options: Layout of base files.
-        schema_text: Returns the Avro text of the table's rows; None if they are unknown.
+        schema_text: Returns the Avro text of the table's rows, now or for a plan of that time; None if it is unknown.
         roll_back_failed: Rolls back failed writes before a plan is made.
         roll_back: Rolls back an attempt of the clustering with this time, and keeps its plan.
         on_group: Hears of each group that is written.
@@ -71,7 +71,7 @@ class ClusteringService:
     metadata_table: MetadataTableKeeper
     engine: Engine
     options: BaseFileOptions
-    schema_text: Callable[[], str | None]
+    schema_text: Callable[[str | None], str | None]
     roll_back_failed: Callable[[Timeline], object]
     roll_back: Callable[[str], object]
     on_group: OnGroup | None = None
@@ -105,7 +105,7 @@ class ClusteringService:
         return self.contents.store.layout.clustering
 
     def _plan(self, timeline: Timeline, listing: Listing) -> PlannedClustering:
-        text = self.schema_text()
+        text = self.schema_text(None)
         if text is None or not self.config.services_enabled:
             return plan_clustering((), self.config)
         if self.config.sort_columns:

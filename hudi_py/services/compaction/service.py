@@ -29,6 +29,7 @@ from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.fsview.build import build_partition
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
+from hudi_py.fsview.moved import with_moved
 from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
@@ -37,6 +38,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time
 from hudi_py.model.records import CompactionPlan
 from hudi_py.rows.base_file import BaseFileOptions
+from hudi_py.rows.column_ids import outdates_statistics
 from hudi_py.rows.filling import refuse_defaults
 from hudi_py.rows.log_reading import log_reading
 from hudi_py.rows.log_rules import log_rules_of
@@ -53,6 +55,7 @@ from hudi_py.timeline.completions import pending_targets
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import put_up_fence, take_down_fence
 from hudi_py.timeline.markers import delete_markers_of_completed
+from hudi_py.timeline.row_schema import column_ids, moved_columns
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.attempt import Attempt, take_back
 from hudi_py.txn.commit import Begun, Prepared, Requested, withdraw
@@ -68,7 +71,7 @@ class CompactionService:
         table: Configuration of the table.
         config: Settings of compaction.
         options: Layout of base files.
-        schema_text: Returns the Avro text of the table's rows; None if no commit and no file tells it.
+        schema_text: Returns the Avro text of the table's rows for a plan of that time; None if nothing tells it.
         engine: Runs a task for each file group.
         metadata_table: Updated with each compaction before it completes.
         rollback: Takes back attempts that did not complete.
@@ -80,7 +83,7 @@ class CompactionService:
     table: TableConfig
     config: CompactionConfig
     options: BaseFileOptions
-    schema_text: Callable[[], str | None]
+    schema_text: Callable[[str | None], str | None]
     engine: Engine
     metadata_table: MetadataTableKeeper
     rollback: RollbackService
@@ -198,6 +201,7 @@ class CompactionService:
             engine = self.engine
             if engine.name == "spark":  # are its executors fit for the table?
                 engine = engine.prepared(job.storage, len(planned))
+            planned = tuple(with_moved(planned, job.reading.moved))
             written = carry_out(job, planned, engine, self.on_group)
             put_up_fence(self.contents.store.storage, requested_time)  # for an attempt that was taken for dead
             metadata = publish(
@@ -207,6 +211,7 @@ class CompactionService:
                 written,
                 operation="COMPACT",
                 schema=job.avro_schema,
+                ids=column_ids(self.contents, timeline, requested_time),
                 attempt=attempt,
             )
         return RewriteResult(
@@ -299,7 +304,7 @@ class CompactionService:
         )
 
     def _job(self, instant: Instant, timeline: Timeline, counts: Callable[[str], bool]) -> RewriteJob:
-        text = self.schema_text()
+        text = self.schema_text(instant.requested_time)
         storage = self.contents.store.storage
         if text is None:
             raise RefusedError(f"{storage.root}: no commit and no file says which columns the rows have")
@@ -307,15 +312,20 @@ class CompactionService:
         rules = log_rules_of(self.table.properties, storage.root)
         refuse_defaults(rules.filling, text, storage.root)
         reading = log_reading(rules, counts, None, schema, storage.root)
+        is_widened = outdates_statistics(self.contents, timeline)
         return RewriteJob(
             storage=storage,
             instant_time=instant.requested_time,
             schema=schema,
             avro_schema=text,
             options=attrs.evolve(
-                self.options, ranged=self.metadata_table.columns_to_range(timeline, schema, is_widened=False)
+                self.options, ranged=self.metadata_table.columns_to_range(timeline, schema, is_widened=is_widened)
             ),
-            reading=attrs.evolve(reading, written=WrittenRanges(self.contents, timeline)),
+            reading=attrs.evolve(
+                reading,
+                written=WrittenRanges(self.contents, timeline),
+                moved=moved_columns(self.contents, timeline, instant.requested_time),
+            ),
         )
 
     def _refuse_what_came_meanwhile(self, before: Timeline, now: Timeline, ours: Instant) -> None:

@@ -16,6 +16,7 @@ from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.log import log
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers, delete_unnamed, read_markers
+from hudi_py.timeline.row_schema import IDS_ENTRY
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.attempt import Attempt
 from hudi_py.txn.beginners import Beginners, ready_after
@@ -30,6 +31,7 @@ def publish(
     *,
     operation: str,
     schema: str,
+    ids: str | None,
     attempt: Attempt,
     replaced: Mapping[str, tuple[str, ...]] | None = None,
     check: Callable[[Timeline], None] | None = None,
@@ -44,6 +46,7 @@ def publish(
         written: All files that it wrote.
         operation: ``COMPACT`` or ``CLUSTER``.
         schema: Avro text of the rows.
+        ids: Their columns with ids; None without schema on read.
         attempt: Shows others that it is at work.
         replaced: Partition path to ids of replaced file groups; None for a compaction.
         check: Called with the timeline, under the lock; raises if the service must not complete.
@@ -58,7 +61,7 @@ def publish(
     metadata = CommitMetadata(
         partition_to_write_stats={partition: tuple(of_partition) for partition, of_partition in stats.items()},
         compacted=replaced is None,
-        extra_metadata={"schema": schema},
+        extra_metadata={"schema": schema} if ids is None else {"schema": schema, IDS_ENTRY: ids},
         operation_type=operation,
         partition_to_replace_file_ids=replaced,
     )

@@ -6,7 +6,7 @@ Source: rules/timeline 6.1a; Hudi ``BaseHoodieWriteClient.saveInternalSchema``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -88,7 +88,13 @@ class ColumnIds:
         return {IDS_ENTRY: latest, "schema": with_meta_fields(schema.text)}, history
 
 
-def ids_to_keep(contents: Contents, timeline: Timeline, config: TableConfig, text: str | None) -> ColumnIds | None:
+def ids_to_keep(
+    contents: Contents,
+    timeline: Timeline,
+    config: TableConfig,
+    text: Callable[[], str | None],
+    as_of: str | None = None,
+) -> ColumnIds | None:
     """
     Return the columns that a write or rewrite has to carry on; None for a table without schema on read.
 
@@ -96,27 +102,28 @@ def ids_to_keep(contents: Contents, timeline: Timeline, config: TableConfig, tex
         contents: Contents of the timeline.
         timeline: The table's timeline.
         config: Its configuration.
-        text: Avro schema of its rows.
+        text: Returns the Avro schema of its rows; called only with schema on read.
+        as_of: The time of a rewrite that was planned earlier; None for now.
 
     Raises:
         UnsupportedTable: Values of older files, or the ids, cannot be carried on; nothing was changed.
         CorruptMetadata: The history of the columns is damaged.
     """
-    latest = column_ids(contents, timeline)
+    latest = column_ids(contents, timeline, as_of)
     if latest is None:
         return None
     source = contents.store.storage.root
     ids = ColumnIds(
         latest=latest,
         history=read_history(contents.store.storage, timeline),
-        moved=moved_columns(contents, timeline),
+        moved=moved_columns(contents, timeline, as_of),
         has_other_types=False,
         source=source,
     )
     today = parse_columns(latest, source)
     changes = {pair for each in parse_history(ids.history, source) for pair in _type_changes(each, today)}
     ids = attrs.evolve(ids, has_other_types=bool(changes))
-    for reason in _reasons(ids, config, text, changes):
+    for reason in _reasons(ids, config, text(), changes):
         raise UnsupportedTable(
             f"{source} uses schema on read, and {reason}; nothing was written, do it with Apache Hudi and "
             "hoodie.schema.on.read.enable=true"
@@ -180,3 +187,17 @@ def _type_changes(stored: Any, today: Any) -> Iterator[tuple[str, str]]:
         for field in stored["fields"]:
             if field["id"] in now_by_id:
                 yield from _type_changes(field["type"], now_by_id[field["id"]])
+
+
+def outdates_statistics(contents: Contents, timeline: Timeline) -> bool:
+    """Whether the statistics of older files describe columns under other names, or values of other types."""
+    latest = column_ids(contents, timeline)
+    if latest is None:
+        return False
+    source = contents.store.storage.root
+    today, versions = (
+        parse_columns(latest, source),
+        parse_history(read_history(contents.store.storage, timeline), source),
+    )
+    changes = any(True for each in versions for _ in _type_changes(each, today))
+    return changes or moved_columns(contents, timeline) is not None
