@@ -20,6 +20,8 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.datasource.adb.* hoodie.spark.polaris.catalog.class""",
     "no metrics are sent; results and the log hold the numbers": """
         hoodie.metrics.* hoodie.metricscompaction.log.blocks.on hoodie.metadata.metrics.enable""",
+    "a table whose columns have ids keeps them in any case; only ALTER TABLE of Apache Hudi gives a table such ids": """
+        hoodie.schema.on.read.enable""",
     "there is no timeline server: every process lists the files that it needs": """
         hoodie.embed.timeline.* hoodie.filesystem.* hoodie.instant_state.* hoodie.markers.*""",
     "markers are always written as files, which all readers of markers understand": "hoodie.write.markers.type",

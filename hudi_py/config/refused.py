@@ -145,10 +145,6 @@ REFUSED: Final[tuple[Refused, ...]] = (
     Refused("hoodie.write.partial.update.unavailable.value", (), _W, _WHOLE_ROWS),
     # --- schemas -------------------------------------------------------------------------------------------------
     Refused(
-        "hoodie.schema.on.read.enable", _FALSE, _W,
-        "the column ids that schema on read needs are not written; write with Apache Hudi",
-    ),
-    Refused(
         "hoodie.datasource.write.schema.allow.auto.evolution.column.drop", _FALSE, _W,
         "a column that new rows do not have stays in the table, and is null in these rows",
     ),
