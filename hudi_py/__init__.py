@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hudi_py.model.files import BaseFile, FileGroup, FileSlice, LogFile, SourceFile
     from hudi_py.model.instant import Action, Instant, State
     from hudi_py.model.lease import Lease
+    from hudi_py.model.moved import StoredNames
     from hudi_py.model.records import (
         CleanMetadata,
         CleanPartitionMetadata,
@@ -119,6 +120,7 @@ _NAMES = {
     "fsview.build": "PartitionView",
     "model.completed": "Completed",
     "model.files": "BaseFile FileGroup FileSlice LogFile SourceFile",
+    "model.moved": "StoredNames",
     "model.lease": "Lease",
     "model.instant": "Action Instant State",
     "model.records": (
@@ -286,6 +288,7 @@ __all__ = [
     "State",
     "Step",
     "StorageError",
+    "StoredNames",
     "Table",
     "TableConfig",
     "TableNotFound",

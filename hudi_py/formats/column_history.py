@@ -18,7 +18,7 @@ import attrs
 
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.model.json_document import parse_json
-from hudi_py.model.moved import Moved
+from hudi_py.model.moved import StoredNames
 
 HISTORY_FOLDER: Final = ".hoodie/.schema"
 _HISTORY_FILE: Final = re.compile(r"(\d+)(?:_\d+)?\.schemacommit(\.requested|\.inflight)?")
@@ -55,11 +55,11 @@ class MovedColumns:
         source: The table's location, for messages.
     """
 
-    by_commit: Mapping[str, Moved | None]
-    versions: tuple[tuple[int, Moved | None], ...]
+    by_commit: Mapping[str, StoredNames | None]
+    versions: tuple[tuple[int, StoredNames | None], ...]
     source: str
 
-    def of(self, time: str) -> Moved | None:
+    def of(self, time: str) -> StoredNames | None:
         """
         Return where the columns are that the write of a time wrote; None where all of them have kept their names.
 
@@ -163,14 +163,14 @@ def _columns(node: Any, path: str = "") -> Iterator[tuple[int, str]]:
         raise ValueError(f"{path or 'the rows'}: {node['type']!r} is no type with fields")
 
 
-def _moved(stored: Any, today: Any) -> Moved | None:
+def _moved(stored: Any, today: Any) -> StoredNames | None:
     """Where the fields below a node are today; None where all have kept their names."""
     if isinstance(stored, str) or isinstance(today, str) or stored["type"] != today["type"]:
         return None  # the values themselves are converted, or are not: that is not a matter of names
     before, now = _below(stored), _below(today)
     numbers = {number: name for name, (number, _) in now.items()}
     names: dict[str, str] = {}
-    inside: dict[str, Moved] = {}
+    inside: dict[str, StoredNames] = {}
     for name, (number, arrow) in before.items():
         if number not in numbers:
             continue
@@ -181,7 +181,7 @@ def _moved(stored: Any, today: Any) -> Moved | None:
     is_reused = any(name in now and name not in names for name in before)
     if not inside and not is_reused and all(name == today_name for name, today_name in names.items()):
         return None
-    return Moved(names, inside)
+    return StoredNames(names, inside)
 
 
 def _below(node: Any) -> dict[str, tuple[int, Any]]:

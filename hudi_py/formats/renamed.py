@@ -9,25 +9,25 @@ import pyarrow as pa
 from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.conform import entries_of, list_of, map_of, values_of
 from hudi_py.formats.meta_columns import META_COLUMNS
-from hudi_py.model.moved import Moved
+from hudi_py.model.moved import StoredNames
 
 _KEPT: Final = frozenset({*META_COLUMNS, "_hoodie_operation"})
 """Columns of Hudi itself, which nobody renames or drops."""
 
 
-def name_today(stored: str, moved: Moved) -> str | None:
+def name_today(stored: str, moved: StoredNames) -> str | None:
     """Return what a column of a file is called today; None if it was dropped."""
     return stored if stored in _KEPT else moved.names.get(stored)
 
 
-def stored_name(today: str, moved: Moved) -> str | None:
+def stored_name(today: str, moved: StoredNames) -> str | None:
     """Return what a column of today is called in a file; None if the file lacks it."""
     if today in _KEPT:
         return today
     return next((stored for stored, name in moved.names.items() if name == today), None)
 
 
-def renamed_batch(batch: pa.RecordBatch, moved: Moved) -> pa.RecordBatch:
+def renamed_batch(batch: pa.RecordBatch, moved: StoredNames) -> pa.RecordBatch:
     """
     Return the rows with the columns that are still there, under their names of today.
 
@@ -47,13 +47,13 @@ def renamed_batch(batch: pa.RecordBatch, moved: Moved) -> pa.RecordBatch:
     return batch
 
 
-def renamed_schema(schema: pa.Schema, moved: Moved) -> pa.Schema:
+def renamed_schema(schema: pa.Schema, moved: StoredNames) -> pa.Schema:
     """Return the columns that `renamed_batch` makes of rows of *schema*."""
     nothing: Any = [pa.nulls(0, field.type) for field in schema]
     return renamed_batch(pa.RecordBatch.from_arrays(nothing, schema=schema), moved).schema
 
 
-def _renamed(array: Any, moved: Moved) -> Array:
+def _renamed(array: Any, moved: StoredNames) -> Array:
     """Values of one column, with the fields below it renamed."""
     if isinstance(array, pa.StructArray):
         fields, children = [], []
@@ -87,7 +87,7 @@ def _renamed(array: Any, moved: Moved) -> Array:
     return kept
 
 
-def _below(values: Any, name: str, moved: Moved) -> Array:
+def _below(values: Any, name: str, moved: StoredNames) -> Array:
     inside = moved.inside.get(name)
     kept: Array = values if inside is None else _renamed(values, inside)
     return kept

@@ -12,7 +12,7 @@ from typing import Final
 
 import attrs
 
-from hudi_py.model.moved import Moved
+from hudi_py.model.moved import StoredNames
 
 PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"  # folder of rows whose partition column is null or empty
@@ -78,7 +78,7 @@ class BaseFile:
     extension: str = "parquet"
     size_bytes: int | None = attrs.field(default=None, eq=False)
     source: SourceFile | None = attrs.field(default=None, eq=False, repr=False)
-    moved: Moved | None = attrs.field(default=None, eq=False, repr=False)
+    moved: StoredNames | None = attrs.field(default=None, eq=False, repr=False)
 
     @property
     def lacks_columns(self) -> bool:

@@ -8,7 +8,7 @@ import attrs
 
 
 @attrs.frozen
-class Moved:
+class StoredNames:
     """
     The names of today of the columns of a file, or of the fields below one of them.
 
@@ -20,4 +20,4 @@ class Moved:
     """
 
     names: Mapping[str, str]
-    inside: Mapping[str, Moved] = attrs.field(factory=dict)
+    inside: Mapping[str, StoredNames] = attrs.field(factory=dict)

@@ -19,7 +19,7 @@ from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import parse_record_schema, with_meta_fields
 from hudi_py.formats.schema_evolution import ResolvedSchema
 from hudi_py.model.change_logging import logging_mode
-from hudi_py.model.moved import Moved
+from hudi_py.model.moved import StoredNames
 from hudi_py.timeline.column_folder import read_history
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.row_schema import IDS_ENTRY, column_ids, moved_columns
@@ -167,7 +167,7 @@ def _moved_of(fixed: Iterable[str], moved: MovedColumns, names: Iterable[str]) -
     return {root for root in roots & known if root not in names or any(_is_moved(root, each) for each in files)}
 
 
-def _is_moved(root: str, moved: Moved) -> bool:
+def _is_moved(root: str, moved: StoredNames) -> bool:
     return moved.names.get(root) != root or root in moved.inside
 
 

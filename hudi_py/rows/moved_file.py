@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_py.formats.renamed import renamed_batch, renamed_schema, stored_name
-from hudi_py.model.moved import Moved
+from hudi_py.model.moved import StoredNames
 
 _ROWS: Final = 32768
 
@@ -27,7 +27,7 @@ class MovedFile:
         moved: Where its columns are today.
     """
 
-    def __init__(self, file: Any, moved: Moved) -> None:
+    def __init__(self, file: Any, moved: StoredNames) -> None:
         self.stored = file
         self.moved = moved
         self.metadata = file.metadata

@@ -21,11 +21,12 @@ from hudi_py.model.json_document import parse_json
 from hudi_py.model.records import CommitMetadata
 from hudi_py.timeline.archive import archived_commits, has_archive
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.row_schema import IDS_ENTRY
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.writing.result import WriteResult
 
 KEYS_ENTRY: Final = "hudi_py.write.keys"
-_OURS: Final = frozenset({"schema", KEYS_ENTRY})
+_OURS: Final = frozenset({"schema", IDS_ENTRY, KEYS_ENTRY})
 # A long of Java, for programs of Hudi's world that read the commit.
 _VERSION_MAX: Final = (1 << 63) - 1
 

@@ -1,7 +1,7 @@
 """
 Columns that changed their names by schema on read: a table that Hudi 0.15.0 evolved, read and written further.
 
-Its history: two inserts, then ``name`` renamed to ``title``, ``old`` dropped and added again, ``qty`` widened, an insert.
+Its history: two inserts; ``name`` renamed to ``title``, ``old`` dropped and added again, ``qty`` widened; an insert.
 """
 
 import json
@@ -27,7 +27,9 @@ def evolved(tmp_path: Path) -> Path:
 
 
 def opened(path, **settings):
-    return hudi_py.open_table(path, settings={"hoodie.clean.automatic": False, "hoodie.archive.automatic": False} | settings)
+    return hudi_py.open_table(
+        path, settings={"hoodie.clean.automatic": False, "hoodie.archive.automatic": False} | settings
+    )
 
 
 def shown(keys, **columns):
@@ -93,7 +95,7 @@ def test_conditions_are_put_to_the_values_of_today(evolved):
     assert rows(table, where="old = 'o1'") == []
     found = table.rows(columns=["title"], where="title = 't9' and qty = 9").to_arrow().to_pylist()
     assert found == [{"title": "t9"}]
-    since = [each.requested_time for each in table.timeline.commits.completed()][0]
+    since = table.timeline.commits.completed()[0].requested_time
     assert {row["id"]: row["title"] for row in table.changes(since).to_arrow().to_pylist()} == {
         "a1": "n1", "b1": "n1", "c1": "t9",
     }  # fmt: skip
@@ -220,6 +222,7 @@ def with_history(path, change):
 
 def test_a_key_column_that_was_renamed_is_refused(evolved):
     """Keys, partitions and ordering values are found by the names in the table's properties."""
+
     def renamed(version):
         for field in version["fields"]:
             if version["version_id"] == 0 and field["name"] == "ts":
@@ -232,6 +235,7 @@ def test_a_key_column_that_was_renamed_is_refused(evolved):
 
 def test_a_change_of_types_that_is_not_known_is_refused(evolved):
     """The values of older files would have to be converted in a way that has not been compared with Hudi's."""
+
     def other(version):
         for field in version["fields"]:
             if version["version_id"] == 0 and field["name"] == "qty":

@@ -52,6 +52,15 @@ def test_both_write_to_a_table_whose_columns_change(evolving):
     table.we_write("bulk_insert", [{"id": 8, "ts": 6, "part": "q"}])
     table.we_write("insert_overwrite", [{"id": 9, "label": "L9", "ts": 7, "part": "r"}], replaces="r")
     table.hudi_updates({"label": "'L9b'", "ts": "8"}, 9, {"label": "L9b", "ts": 8})
+    if table.kind == "mor":
+        table.we_run("compact")
+        table.we_write("upsert", [{"id": 8, "label": "L8", "ts": 9, "part": "q"}])
+        table.alter("rename column label to last")
+        table.hudi_compacts()
+    else:
+        table.alter("rename column label to last")
+    table.we_run("cluster")
+    table.hudi_updates({"last": "'L8b'", "ts": "10"}, 8, {"last": "L8b", "ts": 10})
 
 
 @pytest.mark.parametrize("evolving", ["cow"], indirect=True)

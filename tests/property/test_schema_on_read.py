@@ -1,4 +1,4 @@
-"""Tables whose columns are renamed, dropped, added and widened between writes, against a model that knows columns by id."""
+"""Tables whose columns change between writes, against a model that knows columns by their ids."""
 
 import itertools
 
@@ -63,7 +63,9 @@ def write(storage, model, data, numbers, operation):
     chosen = data.draw(st.lists(st.sampled_from(KEYS), min_size=1, max_size=2, unique=True))
     rows = []
     for key in chosen:
-        row = {number: value_of(kind, next(numbers)) for number, kind in model.columns.values() if data.draw(st.booleans())}
+        row = {
+            number: value_of(kind, next(numbers)) for number, kind in model.columns.values() if data.draw(st.booleans())
+        }
         rows.append((key, ts, row))
     if operation == "insert":
         rows = [each for each in rows if each[0] not in model.rows]

@@ -40,6 +40,13 @@ _ON = {
     "hoodie.write.markers.type": "DIRECT",
 }
 
+_OURS = {
+    "hoodie.clean.automatic": False,
+    "hoodie.archive.automatic": False,
+    "hoodie.compact.inline.max.delta.commits": 1,
+    "hoodie.clustering.plan.strategy.small.file.limit": 1 << 30,
+}
+
 Row = dict[str, Any]
 
 
@@ -114,8 +121,19 @@ class Evolving:
             self.rows[key] |= change
         self.both_read_the_model()
 
+    def we_run(self, service: str) -> None:
+        """One of our services, which has something to do."""
+        assert getattr(self.opened(), service)(), service
+        self.both_read_the_model()
+
+    def hudi_compacts(self) -> None:
+        time = self.peer.schedule(self.path, "COMPACT", {"hoodie.compact.inline.max.delta.commits": 1})
+        assert time is not None
+        self.peer.carry_out(self.path, "COMPACT", time)
+        self.both_read_the_model()
+
     def opened(self) -> hudi_py.Table:
-        return hudi_py.open_table(self.path, settings={"hoodie.clean.automatic": False})
+        return hudi_py.open_table(self.path, settings=_OURS)
 
     def we_read_the_model(self) -> None:
         ours = self.opened().rows().to_arrow().to_pylist(maps_as_pydicts="strict")
@@ -183,4 +201,5 @@ _CHANGES: dict[str, Callable[[Row], None]] = {
     "alter column title after ts": lambda row: None,
     "rename column title to label": _renamed("title", "label"),
     "rename column new to newer": _renamed("new", "newer"),
+    "rename column label to last": _renamed("label", "last"),
 }

@@ -43,6 +43,7 @@ OTHERS = {
         ),
         *("timeline.properties_file", "writing.create_table"),
     },
+    "histories of columns, of writes that are no longer on the timeline": {"timeline.column_folder"},
 }
 
 
