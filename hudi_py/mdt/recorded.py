@@ -30,6 +30,8 @@ from hudi_py.timeline.timeline import Timeline
 
 CREATES: Final = "BULK_INSERT_PREPPED"
 """Operation of the commit that creates a partition of the metadata table, in Apache Hudi and here."""
+_CREATING: Final = frozenset({CREATES, "BULK_INSERT"})
+"""The same with the name that 1.0.2 gives it."""
 WAY_OUT = (
     "nothing was changed; hudi-py recover creates the metadata table again, and until then "
     "--conf hoodie.metadata.enable=false lists the folders instead"
@@ -66,7 +68,7 @@ def _done(instant: Instant) -> str:
 
 def _is_first_of(metadata: CommitMetadata, partition: str) -> bool:
     """Whether a commit created the partition with all of its file groups; later ones are upserts and compactions."""
-    return metadata.operation_type == CREATES and partition in metadata.partition_to_write_stats
+    return metadata.operation_type in _CREATING and partition in metadata.partition_to_write_stats
 
 
 def check_recorded(expected: ExpectedSlice, base: BaseFile | None, logs: Collection[str], source: str) -> None:
