@@ -31,6 +31,7 @@ from hudi_py.model.files import PARTITION_METAFILE, is_data_file, join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived_cleans
+from hudi_py.timeline.cleaned import clean_that_took
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -203,7 +204,14 @@ class CheckedListing:
             return
         # Asked last, for it is a request: another process may have completed, undone or archived something meanwhile.
         if self._contents.store.load().instants != self._timeline.instants:
-            raise ConflictError(f"{self._root} was changed by another process while it was listed; try again")
+            clean = clean_that_took(self._contents, path, [each.file.name for each in found])
+            if clean is None:
+                raise ConflictError(f"{self._root} was changed by another process while it was listed; try again")
+            raise ConflictError(
+                f"{self._root} was changed by another process while it was listed: {clean} deleted files of "
+                f"{path or 'it'} since the table was opened; open it and read again, under a lease that keeps its "
+                "files (table.lease(ttl=...), hudi-py lease run)"
+            )
         raise CorruptMetadata(self._message(found, removed))
 
     def _message(self, found: list[Mismatch], removed: Removals) -> str:

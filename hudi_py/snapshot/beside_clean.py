@@ -11,17 +11,18 @@ error that ends the read then names the clean.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from hudi_py.errors import HudiError, NotFound, RefusedError
+from hudi_py.errors import NotFound, RefusedError
 from hudi_py.fsview.as_of import readable_slices
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.gone import gone_at
 from hudi_py.model.files import FileSlice, join_path
 from hudi_py.model.holes import holes_of
-from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant import Action
 from hudi_py.model.records import CleanerPlan
 from hudi_py.snapshot.select import bases_of
+from hudi_py.timeline.cleaned import clean_that_took
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -77,28 +78,6 @@ def lost_meanwhile(contents: Contents, file_slice: FileSlice, error: NotFound) -
         "its files (table.lease(ttl=...), hudi-py lease run), or have cleans keep more than the longest read takes "
         "(hours_retained)"
     )
-
-
-def clean_that_took(contents: Contents, partition_path: str, names: Iterable[str]) -> Instant | None:
-    """
-    The newest clean on the active timeline that planned to delete one of the files; None if none did.
-
-    Args:
-        contents: Reads the table's instants; the timeline is loaded again.
-        partition_path: Path of the partition.
-        names: Names of files.
-    """
-    wanted = frozenset(names)
-    for clean in reversed(contents.store.load().instants):
-        if clean.action is not Action.CLEAN:
-            continue
-        try:
-            planned = contents.clean_plan(clean).files_to_delete.get(partition_path, ())
-        except HudiError:
-            continue  # nobody can carry out a plan that does not decode; the error that is being worded says more
-        if any(file.name in wanted for file in planned):
-            return clean
-    return None
 
 
 def which_clean(contents: Contents, path: str) -> str:

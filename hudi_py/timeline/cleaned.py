@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from hudi_py.errors import HudiError
 from hudi_py.model.holes import holes_of
-from hudi_py.model.instant import Action, State
+from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CleanMetadata
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
@@ -80,3 +83,25 @@ def _stands(timeline: Timeline, commit: str) -> bool:
         return True
     found = timeline.find(commit)
     return found is not None and found.is_completed
+
+
+def clean_that_took(contents: Contents, partition_path: str, names: Iterable[str]) -> Instant | None:
+    """
+    The newest clean on the active timeline that planned to delete one of the files; None if none did.
+
+    Args:
+        contents: Reads the table's instants; the timeline is loaded again.
+        partition_path: Path of the partition.
+        names: Names of files.
+    """
+    wanted = frozenset(names)
+    for clean in reversed(contents.store.load().instants):
+        if clean.action is not Action.CLEAN:
+            continue
+        try:
+            planned = contents.clean_plan(clean).files_to_delete.get(partition_path, ())
+        except HudiError:
+            continue  # nobody can carry out a plan that does not decode; the error that is being worded says more
+        if any(file.name in wanted for file in planned):
+            return clean
+    return None
