@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+from datetime import timedelta
 
+import pyarrow as pa
 import pytest
 
 import hudi_py
 from hudi_py.errors import StorageError
+from hudi_py.runtime.clock import FixedClock, SystemClock
 from hudi_py.services.maintenance.service import Chore, ChoreResult, Work
 from hudi_py.services.maintenance.service import run as maintenance
 
@@ -35,6 +38,50 @@ def test_a_run_does_what_its_dry_run_shows(run, table, name):
     assert hudi_py.open_table(path).rows().to_arrow().equals(rows)
     assert not [each for each in run("maintain", path, "--dry-run", *options).json["steps"] if each["due"]]
     assert "clean" in run("maintain", path, "--dry-run").out
+
+
+_INLINE = ("--conf", "hoodie.compact.inline=true", "--conf", "hoodie.clustering.inline=true")
+_OFTEN = ("--conf", "hoodie.compact.inline.max.delta.commits=1", "--conf", "hoodie.clustering.inline.max.commits=1")
+
+_SHORT = ("--conf", "hoodie.keep.min.commits=2", "--conf", "hoodie.keep.max.commits=3")
+
+
+@pytest.mark.parametrize(
+    ("name", "conf", "step"),
+    [
+        ("cow_clean_requested-1.1.1", (), "clean"),
+        ("cow_clean_inflight-0.15.0", (), "clean"),
+        ("mor_pending_compaction-1.1.1", _INLINE[:2], "compaction"),
+        ("mor_logs-1.0.2", (*_INLINE[:2], *_OFTEN), "compaction"),
+        ("cow_pending_clustering-1.1.1", _INLINE[2:], "clustering"),
+        ("cow_nonpartitioned-1.1.1", (*_INLINE[2:], *_OFTEN), "clustering"),
+        ("cow_archived-1.1.1", _SHORT, "archival"),
+    ],
+)  # fmt: skip
+def test_a_dry_run_calls_due_what_a_run_does(run, table, name, conf, step):
+    """Each step, what is pending too; and the files of a clean by name."""
+    path = table(name)
+    before = bare(path)
+    due = {each["step"]: each for each in run("maintain", path, "--dry-run", "--json", *conf).json["steps"]}
+    assert bare(path) == before
+    done = {each["step"]: each for each in run("maintain", path, "--json", *conf).json["steps"]}
+    assert {each for each in due if due[each]["due"]} == {each for each in done if done[each]["done"]} == {step}
+    if step == "clean":
+        assert {each["path"] for each in due["clean"]["files"]} >= {each["path"] for each in done["clean"]["files"]}
+
+
+def test_a_dry_run_names_tags(tmp_path):
+    """Those that are due by the schedule, and those whose time is over."""
+    path = str(tmp_path / "trips")
+    keys = {"hoodie.table.name": "trips", "hoodie.datasource.write.recordkey.field": "id"}
+    hudi_py.write(path, pa.table({"id": ["a"]}), settings=keys)
+    clock = FixedClock(SystemClock().now() + timedelta(hours=2))
+    table = hudi_py.open_table(path, settings={"hoodie_py.tags.hourly": "9"}, clock=clock)
+    for step in (Chore.DUE_TAGS, Chore.TAGS):
+        found, made = ({each.step: each.found for each in table.maintain(dry_run=dry).steps} for dry in (True, False))
+        assert found[step].is_due
+        assert found[step].files.keys() == made[step].files.keys()
+        clock.move(timedelta(days=40))
 
 
 def test_a_step_that_fails_does_not_stop_the_others():

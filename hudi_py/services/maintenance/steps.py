@@ -10,15 +10,18 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
+from hudi_py.model.instant import Action
+from hudi_py.services.clean.executing.outlook import outlook, plans_too
 from hudi_py.services.maintenance.budget import RunBudget
 from hudi_py.services.maintenance.service import Chore, ChoreResult, Work
+from hudi_py.timeline.timeline import Timeline
 
 
 class Maintained(Protocol):
     """What a run asks of an opened table; see `hudi_py.Table`."""
 
     @property
-    def plan_clean(self) -> Callable[..., Any]: ...
+    def timeline(self) -> Timeline: ...
     @property
     def run_clean(self) -> Callable[..., Any]: ...
     @property
@@ -63,12 +66,20 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         left_out = forbidden()
         if left_out is not None:
             return left_out
-        plan = table.plan_clean(**budget.limits(table.settings))
-        files = {file.path: file.reason.value for group in plan.files.values() for file in group}
-        if plan.would_schedule:
-            return ChoreResult("files that the retention does not keep", files)
-        why = "nothing to delete" if plan.needs_cleaning else "too few commits since the last clean"
-        return ChoreResult(why, is_due=False)
+        services = table.services
+        service = services.clean(services.clean_config(**budget.limits(table.settings)))
+        pending = [outlook(service.contents, each) for each in table.timeline.pending(Action.CLEAN)]
+        files = {path: f"{each.instant} is pending and would be finished" for each in pending for path in each.files}
+        why = "" if all(each.is_withdrawn for each in pending) else "a pending clean"
+        if plans_too(pending, service.config):
+            plan = service.plan()
+            if plan.would_schedule:
+                why = why or "files that the retention does not keep"
+                files |= {file.path: file.reason.value for group in plan.files.values() for file in group}
+            elif not why:
+                idle = "nothing to delete" if plan.needs_cleaning else "too few commits since the last clean"
+                return ChoreResult(idle, is_due=False)
+        return ChoreResult(why, files)
 
     def clean() -> ChoreResult:
         left_out = forbidden()
@@ -87,6 +98,11 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
             return ChoreResult("nothing to delete", is_due=False)
         return ChoreResult(", ".join(f"clean {result.instant}" for result in results), files)
 
+    def due_tags() -> ChoreResult:
+        due = table.services.savepoint().due_tags(table.services.tag_schedule)
+        files = {each.requested_time: "the last commit of a period" for each in due}
+        return ChoreResult("tags by the schedule" if files else "none is due", files, is_due=bool(files))
+
     def create_tags() -> ChoreResult:
         files = {tag.requested_time: "the last commit of a period" for tag in table.create_due_tags()}
         return ChoreResult("tags by the schedule" if files else "none is due", files, is_due=bool(files))
@@ -95,6 +111,18 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         report = table.expire_partitions(dry_run=dry_run)
         files = {verdict.path: verdict.reason for verdict in report.plan.verdicts if verdict.expires}
         return ChoreResult(report.plan.rule, files, is_due=bool(files))
+
+    def plan_compaction() -> ChoreResult:
+        files = {each.requested_time: "pending" for each in table.timeline.pending(Action.COMPACTION)}
+        planned = table.services.compaction().plan()
+        is_due = bool(files) or planned.would_schedule
+        return ChoreResult("log files to compact" if is_due else planned.reason, files, is_due=is_due)
+
+    def plan_clustering(every: int) -> ChoreResult:
+        service = table.services.clustering()
+        files = {each.requested_time: "pending" for each in service.pending()}
+        is_due = bool(files) or (service.is_due(every) and bool(service.plan().groups))
+        return ChoreResult("files to cluster" if is_due else "nothing to do", files, is_due=is_due)
 
     def rewrite(rewriting: Callable[..., Any]) -> Callable[[], ChoreResult]:
         def act() -> ChoreResult:
@@ -111,10 +139,22 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         files = dict.fromkeys(gone, "the time to put it back is over")
         return ChoreResult("removals" if files else "nothing is over", files, is_due=bool(files))
 
+    def expired_tags() -> ChoreResult:
+        expired = table.services.savepoint().expired(table.timeline)
+        files = {
+            each.requested_time: "its time to live is over" for each, stays_because in expired if not stays_because
+        }
+        return ChoreResult("expired savepoints" if files else "none has expired", files, is_due=bool(files))
+
     def remove_tags() -> ChoreResult:
         gone = table.remove_expired_savepoints()
         files = {each.requested_time: "its time to live was over" for each in gone}
         return ChoreResult("expired savepoints" if gone else "none has expired", files, is_due=bool(gone))
+
+    def plan_archive() -> ChoreResult:
+        # As the table is now: the steps before it may add to what can be archived.
+        files = {str(instant): "old" for instant in table.services.archive().plan().instants}
+        return ChoreResult("old instants" if files else "nothing to archive", files, is_due=bool(files))
 
     # Without arguments: the limits of the settings count, as after a write.
     def archive() -> ChoreResult:
@@ -130,24 +170,28 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         why = "; ".join(report.doubts) or ("hudi-py orphans removes them" if files else "none")
         return ChoreResult(why, files, is_due=bool(report.to_remove))
 
-    # A plan for them would be out of date at once: what expires and what may be archived depends on the steps before.
-    undecided = ChoreResult("decided when it runs", is_due=False)
     settings = table.settings
-    found = [Work(Chore.TAGS, lambda: undecided, remove_tags)]
+    found = [Work(Chore.TAGS, expired_tags, remove_tags)]
     if any(settings[key] for key in (keys.TAGS_HOURLY, keys.TAGS_DAILY, keys.TAGS_WEEKLY, keys.TAGS_MONTHLY)):
         # Before the clean, which may delete files of the commits to tag.
-        found.append(Work(Chore.DUE_TAGS, lambda: undecided, create_tags))
+        found.append(Work(Chore.DUE_TAGS, due_tags, create_tags))
     if settings[keys.PARTITION_TTL_DAYS] > 0:
         found.append(Work(Chore.PARTITIONS, partial(expire, dry_run=True), partial(expire, dry_run=False)))
     found.append(Work(Chore.CLEAN, plan_clean, clean, deletes=True))
     if settings[keys.COMPACT_INLINE] and table.is_merge_on_read:
-        found.append(Work(Chore.COMPACTION, lambda: undecided, rewrite(table.compact)))
+        found.append(Work(Chore.COMPACTION, plan_compaction, rewrite(table.compact)))
     if settings[keys.CLUSTERING_INLINE]:
         every = settings[keys.CLUSTERING_INLINE_COMMITS]  # as after a commit; `Table.cluster` plans at any time
-        found.append(Work(Chore.CLUSTERING, lambda: undecided, rewrite(lambda: table.services.clustering().run(every))))
+        found.append(
+            Work(
+                Chore.CLUSTERING,
+                partial(plan_clustering, every),
+                rewrite(lambda: table.services.clustering().run(every)),
+            )
+        )
     return [
         *found,
-        Work(Chore.ARCHIVAL, lambda: undecided, archive),
+        Work(Chore.ARCHIVAL, plan_archive, archive),
         Work(Chore.QUARANTINE, partial(quarantine, dry_run=True), partial(quarantine, dry_run=False), deletes=True),
         Work(Chore.ORPHANS, orphans),
     ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
+from hudi_py.config.clean import CleanConfig
 from hudi_py.fsview.listing import sizes_of
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Instant, State
@@ -67,6 +68,11 @@ def outlook(contents: Contents, instant: Instant) -> PendingOutlook:
     # Only those that are there: an interrupted attempt has deleted the others.
     files = sizes_of(contents.store.storage, planned)
     return attrs.evolve(found, files=files, refused=refused)
+
+
+def plans_too(pending: Sequence[PendingOutlook], config: CleanConfig) -> bool:
+    """Whether a clean makes a plan of its own besides, or in place of, those that are pending. Pure."""
+    return not pending or config.allow_multiple or any(each.is_withdrawn for each in pending)
 
 
 def barred(storage: Storage, paths: Iterable[str]) -> dict[str, str]:
