@@ -2,37 +2,45 @@
 Budgets of a run over many tables: what all of them together may delete or rewrite.
 
 A table gets a share when it is started, as the limit that its command has for one table, and gives back what it did not
-use. What failed counts as used up: nobody knows how far it came.
+use. What failed counts as used up: nobody knows how far it came. Only a table that could not even be opened, or an
+option that is wrong for it, has certainly changed nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import attrs
 import click
 
-Used = Callable[[Any], int]
-"""How much a table used, by its document."""
+Used = Callable[[Any], int | None]
+"""How much a table used, by its document; None if that is not known."""
+_NOTHING_DONE: Final = frozenset({"TableNotFound", "UnsupportedTable", "ConfigError"})
 
 
-def _of_clean(document: Any, measure: Callable[[Any], int]) -> int:
-    if "cleans" in document:
-        return sum(measure(each) for each in document["cleans"])
-    return 0
+def _sum(amounts: Iterable[int | None]) -> int | None:
+    found = list(amounts)
+    return None if None in found else sum(each or 0 for each in found)
 
 
-def _clean_files(document: Any) -> int:
+def _clean_files(document: Any) -> int | None:
     if "totals" in document:  # of a dry run
-        return int(document["totals"]["files"])
-    return _of_clean(document, lambda each: len(each["deleted_files"]))
+        begun = _begun(document)
+        return sum(len(each["files_to_delete"]) for each in begun) if begun else int(document["totals"]["files"])
+    return sum(len(each["deleted_files"]) for each in document["cleans"])
 
 
-def _clean_bytes(document: Any) -> int:
+def _clean_bytes(document: Any) -> int | None:
     if "totals" in document:
-        return int(document["totals"]["bytes"] or 0)
-    return _of_clean(document, lambda each: each["bytes_freed"] or 0)
+        begun = _begun(document)
+        return _sum(each["bytes"] for each in (begun or [document["totals"]]))
+    return _sum(each["bytes_freed"] if each["deleted_files"] else 0 for each in document["cleans"])
+
+
+def _begun(document: Any) -> list[Any]:
+    """Pending cleans, which a run would finish instead of making a plan."""
+    return [each for each in document["pending"] if not each["withdrawn"]]
 
 
 def _maintained_files(document: Any) -> int:
@@ -44,8 +52,10 @@ def _orphans(document: Any) -> int:
     return sum(each["removed"] for each in document["orphans"]) or int(document["files_to_remove"])
 
 
-def _clustered_bytes(document: Any) -> int:
-    return sum(each["bytes_before"] for each in document.get("clusterings", ()))
+def _clustered_bytes(document: Any) -> int | None:
+    if "totals" in document:  # of a dry run; of clusterings that are pending it tells no size
+        return None if document["pending"] else int(document["totals"]["bytes"])
+    return _sum(each["bytes_before"] for each in document.get("clusterings", ()))
 
 
 _FILES: Final[Mapping[str, tuple[str, Used]]] = {
@@ -66,12 +76,14 @@ class Budget:
     One limit over all tables.
 
     Args:
+        name: As the user gave it, without dashes.
         option: The command's parameter for one table.
         left: What no table has used or may still use.
         own: The limit for each table that was given besides; None for none.
         used: Tells from a document how much a table used.
     """
 
+    name: str
     option: str
     left: int
     own: int | None
@@ -87,8 +99,12 @@ class Budget:
 
     def settle(self, share: int, document: Any, *, has_failed: bool) -> None:
         """Give back what a table did not use of its share; one that went on with an older plan may have used more."""
+        used: int | None = None
         if not has_failed:
-            self.left = max(0, self.left + share - (self.used(document) if isinstance(document, dict) else 0))
+            used = self.used(document) if isinstance(document, dict) else 0
+        elif isinstance(document, dict) and document.get("error", {}).get("kind") in _NOTHING_DONE:
+            used = 0
+        self.left = max(0, self.left + share - (share if used is None else used))
 
     @property
     def flag(self) -> str:
@@ -107,10 +123,13 @@ def budget_of(option: str, total: int, command: click.Command, params: Mapping[s
         params: Its parameters, as given for each table.
 
     Raises:
-        click.UsageError: The command has no such limit.
+        click.UsageError: The command has no such limit, or is only to store plans: what they will delete or rewrite
+            is not known then, and they are carried out whole.
     """
     takers, name = BUDGETS[option], command.name or ""
     if name not in takers:
         raise click.UsageError(f"--{option} is for {', '.join(sorted(takers))}; {name} has no such limit")
+    if params.get("schedule_only"):
+        raise click.UsageError(f"--{option} limits what is carried out; leave --schedule-only out")
     limit, used = takers[name]
-    return Budget(limit, total, params.get(limit), used)
+    return Budget(option, limit, total, params.get(limit), used)

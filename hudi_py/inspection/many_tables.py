@@ -128,7 +128,7 @@ class Plan:
             return "the time limit of the run was reached"
         spent = next((each for each in self.budgets if each.left == 0), None)
         if spent is not None:
-            return f"the tables before it used up what {spent.flag} may be for all of them"
+            return f"--{spent.name} is used up by the tables before it; what failed counts, because it may have begun"
         return [each.share(min(self.parallel, waiting)) for each in self.budgets]
 
     def _settle(self, shares: Sequence[int], outcome: Outcome) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from concurrent.futures.process import BrokenProcessPool
 
@@ -163,6 +164,13 @@ def wide_lake(tmp_path):
 
 
 CLEAN = ("clean", "--commits-retained", 1, "--json")
+CLUSTER = ("cluster", "--dry-run", "--json")
+
+
+def deleted_by_files(result):
+    """Files that each table's cleans deleted; 0 for a table that was not started."""
+    found = lines(result).values()
+    return [sum(len(c["deleted_files"]) for c in line.get("result", {}).get("cleans", [])) for line in found]
 
 
 @pytest.mark.parametrize("total", [1, 7, 14, 15, 1000])
@@ -172,7 +180,7 @@ def test_a_budget_holds_for_all_tables_together(run, wide_lake, tmp_path, total)
     deleted, _ = deleted_by(result)
     assert sum(deleted.values()) == min(total, 15)
     left = [line for line in lines(result).values() if "error" in line]
-    assert all(line["error"]["kind"] == "NotStarted" and "--max-files" in line["error"]["message"] for line in left)
+    assert all(line["error"]["kind"] == "NotStarted" and "--total-files" in line["error"]["message"] for line in left)
     assert result.code == (6 if left else 0)
     again, _ = deleted_by(run(*CLEAN, "--tables", tmp_path, *ALONE))
     assert sum(again.values()) == 15 - sum(deleted.values())
@@ -205,13 +213,52 @@ def test_tables_at_once_share_a_budget(run, wide_lake, tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [("check", "--total-files", 3), ("maintain", "--total-bytes", "1GB"), ("clean", "--total-files", 0),
-     ("clean", "--total-files", "x"), ("clean", "--total-bytes", "much")],
+     ("clean", "--total-files", "x"), ("clean", "--total-bytes", "much"),
+     ("clean", "--total-files", 3, "--schedule-only"), ("cluster", "--total-bytes", "1GB", "--schedule-only")],
 )  # fmt: skip
 def test_budgets_that_mean_nothing_are_refused(run, wide_lake, tmp_path, arguments):
     """Before the first table."""
     before = sorted(tmp_path.rglob("*"))
     assert run(*arguments, "--tables", tmp_path).code == 2
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_tables_that_cannot_be_opened_use_nothing(run, wide_lake, tmp_path):
+    """Nor do those for which an option is wrong: one folder that is no table must not end the run."""
+    listed = tmp_path / "tables.txt"
+    listed.write_text("\n".join([str(tmp_path / "gone"), *wide_lake]))
+    result = run(*CLEAN, "--tables", listed, "--total-files", 15, *ALONE)
+    deleted, _ = deleted_by(result)
+    assert sum(deleted.values()) == 15
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_a_clean_that_was_begun_before_counts(run, wide_lake, tmp_path, dry):
+    """Its files, in a dry run too; of its bytes nobody knows how many there were, so they take all that was left."""
+    first = wide_lake[-1]
+    assert run("clean", first, "--commits-retained", 1, "--schedule-only").code == 0
+    listed = tmp_path / "tables.txt"
+    listed.write_text("\n".join([first, *wide_lake[:-1]]))
+    by_files = ("--tables", listed, "--total-files", 6, *ALONE, *dry)
+    by_bytes = ("--tables", listed, "--total-bytes", "1TB", *ALONE)
+    if dry:
+        shown = lines(run(*CLEAN, *by_files))
+        assert [shown[each].get("result", {}).get("totals", {}).get("files") for each in wide_lake[:2]] == [1, None]
+    else:
+        result = run(*CLEAN, *by_bytes)
+        assert [each for each in deleted_by_files(result) if each] == [5]
+        assert result.code == 6
+
+
+def test_a_dry_run_of_clusterings_counts(run, table, tmp_path):
+    """Its plan takes from the budget as if it were carried out: nothing is left for the second of two like tables."""
+    first, second = table("cow_nonpartitioned-1.1.1"), tmp_path / "twin"
+    shutil.copytree(first, second)
+    listed = tmp_path / "tables.txt"
+    listed.write_text(f"{first}\n{second}")
+    total = run(*CLUSTER[:1], first, *CLUSTER[1:]).json["totals"]["bytes"]
+    shown = lines(run(*CLUSTER, "--tables", listed, "--total-bytes", total, *ALONE))
+    assert (shown[str(first)]["result"]["totals"]["bytes"], shown[str(second)]["exit_code"]) == (total, 4)
 
 
 def test_a_dry_run_shows_what_the_budget_would_let_through(run, wide_lake, tmp_path):
