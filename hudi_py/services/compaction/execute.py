@@ -33,6 +33,10 @@ def planned_slices(
     """
     Return the slices that a plan names.
 
+    A slice is taken with all log files that readers find below the compaction, also with those that the plan lacks.
+    Without a lock a write may have added one while the plan was made, or two processes may have planned the same slice
+    and a write may have relied on the earlier plan. Below the new base file nobody would read them any more.
+
     Args:
         plan: The stored plan.
         instant: The compaction.
@@ -40,10 +44,6 @@ def planned_slices(
         context: View of the table. Of replaced file groups, the clean may have deleted the files (A-47): then nobody
             reads them.
         source: Where the table is, for messages.
-
-    A slice is taken with all log files that readers find below the compaction, also with those that the plan lacks.
-    Without a lock a write may have added one while the plan was made, or two processes may have planned the same slice
-    and a write may have relied on the earlier plan. Below the new base file nobody would read them any more.
 
     Raises:
         UnsupportedTable: The plan asks for something that hudi_py does not do.
