@@ -172,7 +172,8 @@ class Site:
         if self._hosts is not None and host not in self._hosts:
             raise Refused(HTTPStatus.MISDIRECTED_REQUEST, "this server is not known under that name")
         origin = request.headers.get("origin")
-        if origin is not None and origin.lower() != f"http://{host}":
+        # Both, because a proxy before this server may speak TLS to the browser.
+        if origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}"):
             raise Refused(HTTPStatus.FORBIDDEN, "requests of other sites are refused")
         # Browsers send this, and pages cannot change it; other clients, which no page controls, leave it out.
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):

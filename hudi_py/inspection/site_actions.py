@@ -21,6 +21,7 @@ from hudi_py.runtime.log import log
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
+    from hudi_py.services.clean.executing.outlook import PendingOutlook
     from hudi_py.table import Table
 
 BODY_BYTES_MAX: Final = 16 * 1024
@@ -113,8 +114,8 @@ class Actions:
             "action": action.name, "dry_run": dry_run, "is_due": told.is_due, "lines": lines, "result": told.document,
         }  # fmt: skip
 
-    def wait(self) -> None:
-        """Return when no action runs; none can begin afterwards."""
+    def end(self) -> None:
+        """Let no further action begin, and return when none runs."""
         for lock in self._locks:
             lock.acquire()
 
@@ -138,6 +139,7 @@ def _dry_run(body: bytes) -> bool:
 def _maintain(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:
     from hudi_py.config import keys
     from hudi_py.inspection.maintain_command import maintenance_entry
+    from hudi_py.services.maintenance.service import Chore
 
     # As `hudi-py maintain`: the setting tells writers to leave the services to us.
     opened.settings = opened.settings.without(keys.TABLE_SERVICES_ENABLED)
@@ -145,7 +147,8 @@ def _maintain(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:
     lines, is_due = [], False
     for step in report.steps:
         is_step_due = step.is_done or (step.found is not None and step.found.is_due)
-        is_due = is_due or is_step_due
+        # What fails when it is looked at is not nothing to do; of orphans maintain only tells.
+        is_due = is_due or (is_step_due and step.step is not Chore.ORPHANS) or step.error is not None
         word = "failed" if step.error else "done" if step.is_done else "due" if is_step_due else "nothing to do"
         why = str(step.error) if step.found is None else step.found.why
         lines.append(f"{step.step.value}: {word}{why and f' ({why})'}")
@@ -156,20 +159,21 @@ def _clean(opened: Table, dry_run: bool, options: CleanOptions) -> Told:
     from hudi_py.inspection.report import clean_contents, clean_report, plan_report
 
     if dry_run:
-        from hudi_py.services.clean.executing.outlook import outlook
+        from hudi_py.services.clean.executing.outlook import outlook, plans_too
 
         tried = opened.rehearsal()
         service = tried.services.clean(tried.services.clean_config(**options))
+        service.permit()  # where deletion is forbidden, the trial is refused as the action would be
         plan = service.plan(sizes=True)
         pending = [outlook(service.contents, instant) for instant in tried.timeline.pending("clean")]
-        lines = [f"clean {each.instant.requested_time} is pending and would be finished first" for each in pending]
-        due = plan.would_schedule and service.config.services_enabled
+        is_on = service.config.services_enabled
+        lines = [_pending_clean(each) for each in pending if is_on]
+        due = plan.would_schedule and is_on and plans_too(pending, service.config)
         if due:
             lines.append(f"{_files(plan.file_count, plan.size_bytes)} would be deleted")
-        elif not pending:
-            lines.append("nothing would be deleted")
-        lines += [*plan.warnings, *(f"refused: {reason}" for reason in plan.breakers)]
-        return Told(lines, (due and not plan.breakers) or bool(pending), plan_report(plan, pending))
+            lines += [*plan.warnings, *(f"refused: {reason}" for reason in plan.breakers)]
+        is_due = (due and not plan.breakers) or (bool(pending) and is_on)
+        return Told(lines or ["nothing would be deleted"], is_due, plan_report(plan, pending))
     results = opened.clean(**options)
     lines = [
         f"clean {each.instant}: withdrawn, nothing was deleted ({each.why_spared})"
@@ -180,6 +184,13 @@ def _clean(opened: Table, dry_run: bool, options: CleanOptions) -> Told:
         for each in results
     ]
     return Told(lines or ["nothing to clean"], bool(results), clean_report(results, clean_contents(opened, results)))
+
+
+def _pending_clean(found: PendingOutlook) -> str:
+    head = f"clean {found.instant.requested_time} is pending"
+    if found.is_withdrawn:
+        return f"{head}; its plan would be withdrawn, because it has deleted nothing: {found.why_spared}"
+    return f"{head} and would be finished: {_files(len(found.files), found.size_bytes)} would be deleted"
 
 
 def _compact(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:
@@ -222,11 +233,12 @@ def _recover(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:
     lines = []
     for each in outcomes:
         finding = each.finding
-        end = f"failed: {each.error}" if each.error else "done" if each.done else "open" if each.is_open else "to do"
-        lines.append(
-            f"{finding.instant or finding.problem.value}: {finding.problem.value}, {finding.step.value}: {end}"
-        )
-    is_due = any(not each.is_open for each in outcomes)
+        line = f"{finding.instant or finding.problem.value}: {finding.problem.value}, {finding.step.value}"
+        # Of what is left as it is, or needs a person, the step says all.
+        if finding.is_settled_by_us:
+            line += f": failed: {each.error}" if each.error else ": done" if each.done else ": to do"
+        lines.append(line)
+    is_due = any(each.finding.is_settled_by_us and each.error is None for each in outcomes)
     return Told(lines or ["nothing to recover"], is_due, [recovery_entry(each) for each in outcomes])
 
 

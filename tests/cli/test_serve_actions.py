@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import socket
 import threading
 from contextlib import closing, contextmanager
@@ -14,11 +16,13 @@ import pyarrow as pa
 import pytest
 
 import hudi_py
+from hudi_py.inspection import serve_command
 from hudi_py.inspection.server import Server
 from hudi_py.inspection.site import COOKIE, Request, Site
 from hudi_py.inspection.site_actions import ACTIONS, BODY_BYTES_MAX, Actions
 from hudi_py.inspection.site_api import openapi
 from support.browser import CHROMIUM, Browser
+from support.fixtures import unpack_rows
 
 TOKEN = "0123456789abcdefABCDEF"
 HOST = "127.0.0.1:8642"
@@ -105,6 +109,34 @@ def test_an_action_is_tried_without_a_trace_and_does_what_its_command_does(run, 
     assert rows_of(trips) == rows
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "fixture",
+    ["cow_clean_requested-1.1.1", "cow_clean_inflight-0.15.0", "cow_pending_clustering-1.0.2",
+     "mor_pending_compaction-1.1.1", "cow_archived-1.1.1", "rows/mor_rolled_back_logs-0.15.0"],
+)  # fmt: skip
+def test_a_trial_says_that_there_is_something_to_do_where_there_is(table, fixture, name, tmp_path):
+    """And only there; what it says of a clean that is pending is what is deleted then. Orphans are only told of."""
+    path = unpack_rows(fixture[5:], tmp_path) if fixture.startswith("rows/") else table(fixture)
+    site = site_of(path)
+    before = data_state(path)
+    told = json.loads(post(site, f"/t/0/do/{name}").body)
+    assert data_state(path) == before
+    done = json.loads(post(site, f"/t/0/do/{name}", b'{"dry_run": false}').body)
+    if name == "compact" and fixture.startswith("cow"):
+        assert told.keys() == done.keys() == {"error"}
+        return
+    assert told["is_due"] == done["is_due"] == (data_state(path) != before)
+    if name == "clean":
+        gone = sum(each.suffix in (".parquet", ".log") for each in before.keys() - data_state(path).keys())
+        assert not gone or f"{gone} files" in told["lines"][-1]
+
+
+def data_state(location):
+    """Without our own notes, which a clean that deletes nothing writes too."""
+    return {path: data for path, data in state(Path(location)).items() if "hudi_py" not in path.parts}
+
+
 def shape(document):
     """Keys, and counts of lists: times differ from run to run."""
     if isinstance(document, dict):
@@ -129,6 +161,7 @@ def shape(document):
         ("/t/0/do/clean", None, {"host": "evil.example:8642"}, 421),
         ("/t/0/do/clean", None, {"origin": "http://evil.example"}, 403),
         ("/t/0/do/clean", None, {"origin": "null"}, 403),
+        ("/t/0/do/clean", None, {"origin": f"https://evil.example/{HOST}"}, 403),
         ("/t/0/do/clean", None, {"sec_fetch_site": "cross-site"}, 403),
         ("/t/0/do/clean", None, {"sec_fetch_site": "same-site"}, 403),
     ],
@@ -151,6 +184,8 @@ def test_a_cookie_is_enough_for_the_page_itself(trips):
         "sec_fetch_site": "same-origin",
     }
     assert post(site, "/t/0/do/archive", **own).status == HTTPStatus.OK
+    # A proxy that speaks TLS passes on what the browser sends.
+    assert post(site, "/t/0/do/archive", **{**own, "origin": f"https://{HOST}"}).status == HTTPStatus.OK
     for method in ("PUT", "DELETE", "OPTIONS", "PATCH"):
         assert site.answer(Request(method, "/t/0/do/clean", {"host": HOST})).status == HTTPStatus.METHOD_NOT_ALLOWED
 
@@ -159,10 +194,11 @@ def test_a_refusal_says_why(trips):
     """Deletion is forbidden in the table: no clean, no other error."""
     hudi_py.open_table(str(trips)).forbid_deletion()
     before = state(trips)
-    response = post(site_of(trips), "/t/0/do/clean", b'{"dry_run": false}')
-    assert response.status == HTTPStatus.CONFLICT
-    assert "hudi-py deletion allow" in json.loads(response.body)["error"]["message"]
-    assert state(trips) == before
+    for body in (b'{"dry_run": true}', b'{"dry_run": false}'):
+        response = post(site_of(trips), "/t/0/do/clean", body)
+        assert response.status == HTTPStatus.CONFLICT
+        assert "hudi-py deletion allow" in json.loads(response.body)["error"]["message"]
+        assert state(trips) == before
 
 
 def test_one_action_at_a_time_runs_on_a_table(trips, tmp_path):
@@ -209,6 +245,44 @@ def test_the_command_asks_for_a_token(run, trips):
     assert "--allow-actions needs a token" in result.err
 
 
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_stop_waits_for_the_action_under_way(run, trips, monkeypatch, is_running):
+    """SIGTERM too, by which services are stopped; no other action begins meanwhile, or in the moment before the end."""
+    waits, ended, sites = threading.Event(), [], []
+
+    def say(text, **_):
+        if "waiting" in text:
+            waits.set()
+
+    def act(lock):
+        waits.wait()
+        ended.append(True)
+        lock.release()
+
+    def serve(server, **_):
+        sites.append(server.site)
+        lock = server.site._actions._locks[0]
+        if is_running:
+            lock.acquire()
+            threading.Thread(target=act, args=(lock,), daemon=True).start()
+        os.kill(os.getpid(), signal.SIGTERM)
+        pytest.fail("it went on")
+
+    monkeypatch.setattr(serve_command, "say", say)
+    monkeypatch.setattr(Server, "serve_forever", serve)
+    before = signal.getsignal(signal.SIGTERM)
+    assert run("serve", trips, "--allow-actions", "--token", TOKEN, "--port", 0).code == 0
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert bool(ended) == is_running
+    answer = post(sites[0], "/t/0/do/archive", host=f"127.0.0.1:{port_of(sites[0])}")
+    assert answer.status == HTTPStatus.CONFLICT
+
+
+def port_of(site):
+    """Of the address under which a site answers."""
+    return min(site._hosts).rpartition(":")[2]
+
+
 @contextmanager
 def served(location):
     """A server with actions: its port."""
@@ -239,6 +313,33 @@ def test_bodies_are_bounded(trips, length, body, status):
         client.shutdown(socket.SHUT_WR)
         answer = client.makefile("rb").readline()
     assert int(answer.split()[1]) == status
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
+def test_a_late_answer_is_not_shown_for_another_action(trips, tmp_path):
+    """Close the dialog while it asks, open another action: what the button does then is what was shown."""
+    with served(trips) as port, Browser(tmp_path / "profile") as browser:
+        browser.open(f"http://127.0.0.1:{port}/t/0/?token={TOKEN}")
+        # The page's own requests, answered when the test says so.
+        browser.evaluate(
+            "(window.answers = [], window.sent = [], window.fetch = (url, given) => new Promise((done) => {"
+            "if (!given) return; sent.push(url); answers.push((lines) => done({ json: () => "
+            "Promise.resolve({ is_due: true, lines }) })); }), 0)"
+        )
+        for name in ("clean", "archive"):
+            browser.evaluate(f"document.querySelectorAll('#actions button')[{NAMES.index(name)}].click()")
+            browser.evaluate("document.getElementById('doing-close').click()")
+        browser.evaluate(f"document.querySelectorAll('#actions button')[{NAMES.index('recover')}].click()")
+        browser.evaluate("answers[0](['of the clean'])")
+        browser.evaluate("answers[1](['of the archival'])")
+        assert browser.evaluate("document.getElementById('doing-go').disabled")
+        assert "of the" not in browser.evaluate("document.getElementById('doing-text').textContent")
+        browser.evaluate("answers[2](['of the recovery'])")
+        browser.wait("!document.getElementById('doing-go').disabled")
+        assert "of the recovery" in browser.evaluate("document.getElementById('doing-text').textContent")
+        assert browser.errors == []
 
 
 @pytest.mark.browser

@@ -374,8 +374,9 @@
   };
 
   // Actions: shown only by a server that takes them; each is tried first, and done after another click.
+  let asked = 0;  // an answer to what was asked before the last question is not shown: the button does the last one
   const act = async (name, isTrial) => {
-    const box = clear(byId("doing-text")), go = byId("doing-go");
+    const box = clear(byId("doing-text")), go = byId("doing-go"), mine = ++asked;
     go.disabled = true;
     box.append(make("p", isTrial ? "Asking what it would do …" : "Under way; this may take long. It goes on if you close the page."));
     let answer = null;
@@ -385,8 +386,9 @@
     } catch (error) {
       answer = { error: { message: `no answer from the server (${error.message}); the timeline shows whether it was done` } };
     }
+    if (mine !== asked) return;
     clear(box);
-    if (answer.error) { box.append(make("p", `Not done: ${answer.error.message}`, "severity")); return; }
+    if (answer.error) { box.append(make("p", answer.error.message, "severity")); return; }
     box.append(make("p", isTrial ? (answer.is_due ? "It would do this:" : "There is nothing to do:") : "Done:"));
     const list = make("ul");
     for (const line of answer.lines) list.append(make("li", line));
