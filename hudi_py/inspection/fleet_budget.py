@@ -43,8 +43,10 @@ def _begun(document: Any) -> list[Any]:
     return [each for each in document["pending"] if not each["withdrawn"]]
 
 
-def _maintained_files(document: Any) -> int:
-    return sum(len(each["files"]) for each in document["steps"] if each["step"] == "clean")
+def _maintained_files(document: Any) -> int | None:
+    counts = {each["step"]: len(each["files"]) for each in document["steps"]}
+    # Of the quarantine the document names removals, each with any number of files.
+    return None if counts.get("quarantine") else counts.get("clean", 0)
 
 
 def _orphans(document: Any) -> int:

@@ -11,8 +11,11 @@ import pytest
 
 from hudi_py.inspection import many_tables, over_tables
 from hudi_py.inspection.cli import main
+from hudi_py.inspection.fleet_budget import budget_of
+from hudi_py.inspection.maintain_command import maintain, maintenance_entry
 from hudi_py.inspection.many_tables import Outcome, Plan
 from hudi_py.inspection.table_lists import tables_of
+from hudi_py.services.maintenance.service import Chore, ChoreReport, ChoreResult, MaintenanceReport
 from support.tables import TableBuilder, at, on_disk
 
 NAMES = ("cow_cleaned-1.1.1", "cow_nonpartitioned-0.15.0", "mor_logs-1.0.2")
@@ -248,6 +251,17 @@ def test_a_clean_that_was_begun_before_counts(run, wide_lake, tmp_path, dry):
         result = run(*CLEAN, *by_bytes)
         assert [each for each in deleted_by_files(result) if each] == [5]
         assert result.code == 6
+
+
+def test_what_leaves_quarantine_takes_all_that_a_table_may_use():
+    """Maintenance deletes it within its share, and does not tell how many files it was."""
+    for names, left in (([], 8), (["20260101000000000"], 4)):
+        budget = budget_of("total-files", 10, maintain, {})
+        share = budget.share(2) + budget.share(5)
+        found = {Chore.CLEAN: {"a": "old", "b": "old"}, Chore.QUARANTINE: dict.fromkeys(names, "over")}
+        steps = tuple(ChoreReport(step=step, found=ChoreResult("", files)) for step, files in found.items())
+        budget.settle(share, maintenance_entry(MaintenanceReport(steps=steps)), has_failed=False)
+        assert budget.left == left
 
 
 def test_a_dry_run_of_clusterings_counts(run, table, tmp_path):
