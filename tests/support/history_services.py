@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from hudi_py.config.keys import CLEAN_QUARANTINE
 from hudi_py.model.instant import Action
-from hudi_py.services.savepoint.service import SavepointWords
+from hudi_py.services.savepoint.words import SavepointWords
 from hudi_py.storage.base import Storage
 from hudi_py.timeline import quarantine
 from support.history_promises import answered_times
