@@ -259,7 +259,7 @@ def blocks_to_undo(plan: RollbackPlan, target_time: str, log_naming: LogNaming) 
         logs = {name: parse_log_file(name) for name in names}
         strange = [n for n, log in logs.items() if log is not None and (log.file_id, log.instant_time) != key]
         # Such a plan was not made for this table, and a block in the wrong slice would hide rows.
-        if not log_naming.tells_slice or "" in key or strange or key[1] >= target_time:
+        if not log_naming.tells_slice or "" in key or strange or key[1] == target_time:
             raise RefusedError(
                 f"the rollback plan of {target_time} wants rollback blocks in {strange or sorted(names)} of file group "
                 f"{key[0]!r}, slice {key[1]!r}, which is not possible here; nothing was changed"
@@ -295,6 +295,10 @@ def belongs_to(name: str, instant_time: str, *, logs: bool = True) -> bool:
 
 
 def appended_to(name: str, instant_time: str) -> bool:
-    """Whether a delta commit of layout 1 may have appended to a log file of that name: one of an older slice."""
+    """
+    Whether a delta commit of layout 1 may have appended to a log file of that name: one of another write's slice.
+
+    Of an older one, unless that write was requested later and completed before the delta commit chose its slices.
+    """
     log = parse_log_file(name)
-    return log is not None and not log.is_cdc and log.instant_time < instant_time
+    return log is not None and not log.is_cdc and log.instant_time != instant_time
