@@ -22,6 +22,11 @@ def read_history(storage: Storage, timeline: Timeline) -> bytes:
     return b"" if name is None else storage.read(f"{HISTORY_FOLDER}/{name}")
 
 
+def has_history(storage: Storage) -> bool:
+    """Whether any write, completed or not, has left a history of the columns."""
+    return any(history_time(entry.name) is not None for entry in storage.list(HISTORY_FOLDER))
+
+
 def keep_history(store: TimelineStore, timeline: Timeline, time: str, history: bytes) -> None:
     """
     Leave the history for a commit, before it completes: until then nobody reads the file.

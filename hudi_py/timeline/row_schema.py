@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from hudi_py.errors import CorruptMetadata
 from hudi_py.formats import column_history
 from hudi_py.formats.column_history import MovedColumns
 from hudi_py.model.records import CommitMetadata
-from hudi_py.timeline.column_folder import read_history
+from hudi_py.timeline.column_folder import has_history, read_history
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -51,10 +52,19 @@ def column_ids(contents: Contents, timeline: Timeline, as_of: str | None = None)
     The columns with their ids as JSON, from the same commit as the Avro schema; None without schema on read.
 
     Before the first active commit they are those of today, as the Avro schema is.
+
+    Raises:
+        CorruptMetadata: A commit that may record them is damaged, and the table has a history of columns.
     """
-    entries = schema_entries(contents, timeline, as_of)
-    if not entries and as_of is not None:
-        entries = schema_entries(contents, timeline, None)
+    try:
+        entries = schema_entries(contents, timeline, as_of)
+        if not entries and as_of is not None:
+            entries = schema_entries(contents, timeline, None)
+    except CorruptMetadata:
+        # A commit with ids leaves its history behind before it completes: without one, no commit has any.
+        if has_history(contents.store.storage):
+            raise
+        return None
     return entries.get(IDS_ENTRY) or None
 
 

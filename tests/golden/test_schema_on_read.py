@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hudi_py
-from hudi_py.errors import ConflictError, UnsupportedTable
+from hudi_py.errors import ConflictError, CorruptMetadata, UnsupportedTable
 from support.fixtures import unpack_more
 
 COLUMNS = ("id", "region", "ts")
@@ -68,6 +68,16 @@ LATEST = sorted(
     ],
     key=lambda row: row["id"],
 )
+
+
+def test_a_torn_commit_that_may_tell_the_columns_is_an_error_that_names_it(evolved):
+    """Nobody may take older files to have the columns of today because the commit that says so is damaged."""
+    newest = opened(evolved).timeline.commits.completed()[-1]
+    (path,) = evolved.glob(f".hoodie/{newest.requested_time}*commit")
+    path.write_bytes(path.read_bytes()[:100])
+    for question in (lambda table: table.base_files(), rows):
+        with pytest.raises(CorruptMetadata, match=path.name):
+            question(opened(evolved))
 
 
 def test_each_time_shows_the_columns_that_it_had(evolved):
