@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from hudi_py.model.files import BaseFile, join_path
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.row_schema import schema_entries
+from hudi_py.timeline.row_schema import schema_entries, schema_entries_at
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -22,11 +22,10 @@ def committed_schema_text(
         as_of: Instant time; None for the newest schema. Before the first commit the newest is returned too.
     """
     # A time before the first commit has no schema of its own; the newest one shows at least which columns there are.
-    for until in (None,) if as_of is None else (as_of, None):
-        found = schema_entries(contents, timeline, until).get("schema") or properties.get("hoodie.table.create.schema")
-        if found:
-            return found
-    return None
+    created = properties.get("hoodie.table.create.schema")
+    if as_of is not None and (found := schema_entries_at(contents, timeline, as_of).get("schema") or created):
+        return found
+    return schema_entries(contents, timeline, None).get("schema") or created
 
 
 def rewritten_schema_text(contents: Contents, timeline: Timeline) -> str | None:

@@ -42,6 +42,16 @@ def schema_entries(
     return {}
 
 
+def schema_entries_at(contents: Contents, timeline: Timeline, as_of: str) -> Mapping[str, str | None]:
+    """
+    As `schema_entries`, for the rows of an earlier time.
+
+    A rewrite writes its rows with the columns of its time, and says so. That counts where the writes before it are
+    archived: later columns are not those of that time.
+    """
+    return schema_entries(contents, timeline, as_of) or schema_entries(contents, timeline, as_of, passes=frozenset())
+
+
 def records_schema(metadata: CommitMetadata, passes: AbstractSet[str] = _NO_ROW_SCHEMA) -> bool:
     """Whether a commit records a schema of rows, and is of none of the operations *passes*."""
     return bool(metadata.extra_metadata.get("schema")) and metadata.operation_type not in passes
@@ -57,8 +67,8 @@ def column_ids(contents: Contents, timeline: Timeline, as_of: str | None = None)
         CorruptMetadata: A commit that may record them is damaged, and the table has a history of columns.
     """
     try:
-        entries = schema_entries(contents, timeline, as_of)
-        if not entries and as_of is not None:
+        entries = {} if as_of is None else schema_entries_at(contents, timeline, as_of)
+        if not entries:
             entries = schema_entries(contents, timeline, None)
     except CorruptMetadata:
         # A commit with ids leaves its history behind before it completes: without one, no commit has any.

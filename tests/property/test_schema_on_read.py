@@ -206,3 +206,19 @@ def test_any_history_shows_the_rows_of_the_model(version, kind, data):
         assert time not in active or found == rows
     codes = {each.code for each in open_table(storage).check()}
     assert codes <= {"leftover-markers"}, codes
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_rewrite_keeps_its_columns_when_the_writes_before_it_are_archived(version):
+    """The columns of today would give its rows a name that they never had at that time."""
+    storage = create_table(version)
+    schema = Model().schema()
+    row = {"id": "a", "region": "eu", "ts": 1, "x": "v", "y": 1}
+    open_table(storage, **SETTINGS).upsert(pa.Table.from_pylist([row], schema=schema))
+    (rewrite,) = open_table(storage, **SETTINGS).cluster()
+    alter(storage, renamed("x", "n2"))
+    alter(storage, renamed("n2", "n3"))
+    open_table(storage, **SETTINGS).archive()
+    times = [each.requested_time for each in open_table(storage).timeline.commits.completed()]
+    assert times[0] == rewrite.instant, "the write is archived, the rewrite is not"
+    assert read(storage, as_of=rewrite.instant) == [row]
