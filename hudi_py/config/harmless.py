@@ -30,7 +30,7 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.datasource.compaction.async.enable hoodie.datasource.write.streaming.disable.compaction
         hoodie.optimized.log.blocks.scan.enable""",
     "log blocks are smaller than the maximum that Apache Hudi has by default": "hoodie.logfile.*",
-    "readers find the rows of log files by their keys; positions are never written": """
+    "positions are never written, and those in log files are used where Apache Hudi uses them by default": """
         hoodie.write.record.positions hoodie.merge.use.record.positions""",
     "it concerns how Apache Hudi reads and merges log files, not what is in them": """
         hoodie.is.update.record.for.mor hoodie.support.payload hoodie.payload.record.schema""",

@@ -39,6 +39,8 @@ class MergedLogs:
         rows: n rows; all columns are null for deletes.
         held: For updates of some columns, and where newer rows do not give all values: column name to the rows whose
             value comes from the log files. None if every row has all columns.
+        meets_copies: Whether a record is merged with every row of the base file that has its key; otherwise with the
+            first one, and the others stay as they are.
     """
 
     keys: Array
@@ -46,6 +48,7 @@ class MergedLogs:
     ordering: tuple[Array, ...]
     rows: pa.Table
     held: Mapping[str, Mask] | None = None
+    meets_copies: bool = False
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -64,6 +64,8 @@ class LogReading:
         whole: Where *only* some commits count, the slices that hold the other columns of their rows, too, by partition
             path and file id: they are read where log files have updates of some columns.
         moved: Where the columns of log blocks are today; None if all have kept their names.
+        meets_copies: See `MergedLogs`; of log files that give the positions of all their records in the base file, it
+            is true in any case.
         written: Returns the byte ranges (first, end) that completed commits wrote in a log file, by its path; called
             only if the file has bytes that are not a block.
     """
@@ -79,6 +81,7 @@ class LogReading:
     groups: ColumnFilter | None = None
     whole: Mapping[tuple[str, str], FileSlice] = attrs.field(factory=dict)
     moved: MovedColumns | None = None
+    meets_copies: bool = False
     written: Callable[[str], Sequence[tuple[int, int]]] = _nowhere
 
     def shape(self, schema: pa.Schema) -> RecordShape:
@@ -161,7 +164,17 @@ def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs:
     # range.
     if file_slice.base_file is None or logs.only is not None or logs.groups is not None:
         _refuse_parts_of_rows(records, f"{storage.root}/{join_path(file_slice.partition_path, file_slice.file_id)}")
-    return merge_records(records, shape, logs.rules)
+    meets_copies = logs.meets_copies or _have_positions(records, file_slice)
+    return attrs.evolve(merge_records(records, shape, logs.rules), meets_copies=meets_copies)
+
+
+def _have_positions(records: Sequence[LogRecords], file_slice: FileSlice) -> bool:
+    """
+    Whether Hudi merges by position. Of a key that the base file holds several times, the log files then have a record
+    for each of its rows. One block without positions, and all are merged by key.
+    """
+    base = file_slice.base_file
+    return base is not None and all(each.positions_in == base.instant_time for each in records)
 
 
 def _refuse_parts_of_rows(records: Sequence[LogRecords], source: str) -> None:

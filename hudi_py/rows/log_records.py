@@ -73,6 +73,7 @@ class LogRecords:
         ordering: One array for each ordering field; null where a record has no value.
         rows: n rows in the schema asked for, or None for deletes.
         columns: Names of the columns that the rows have; None for all. An update of some columns has only those.
+        positions_in: Time of the base file in which the block gives the position of each record; None if it does not.
     """
 
     keys: Array
@@ -80,6 +81,7 @@ class LogRecords:
     ordering: tuple[Array, ...]
     rows: pa.RecordBatch | None
     columns: frozenset[str] | None = None
+    positions_in: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -126,7 +128,7 @@ def records_of(blocks: Iterable[tuple[LogBlock, str]], shape: RecordShape) -> It
         if block.block_type is BlockType.DELETE:
             deleted = decode_delete_block(block.content, source)
             if deleted:
-                yield _deletes(deleted, shape)
+                yield attrs.evolve(_deletes(deleted, shape), positions_in=_positions_in(block))
             continue
         moved = None if shape.moved is None else shape.moved.of(block.header[HeaderKey.INSTANT_TIME])
         if moved is None:
@@ -138,7 +140,8 @@ def records_of(blocks: Iterable[tuple[LogBlock, str]], shape: RecordShape) -> It
             continue
         if shape.avro_widens_floats and block.block_type is not BlockType.PARQUET_DATA:
             batch = widen_floats(batch, shape.schema)
-        yield _rows(batch, shape, source, is_partial=block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true")
+        rows = _rows(batch, shape, source, is_partial=block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true")
+        yield attrs.evolve(rows, positions_in=_positions_in(block))
 
 
 def rows_of_log_file(storage: Storage, path: str) -> list[pa.RecordBatch]:
@@ -160,6 +163,12 @@ def rows_of_log_file(storage: Storage, path: str) -> list[pa.RecordBatch]:
         elif block.block_type is BlockType.DELETE and schema is not None:
             found.append(decode_columns(b"", nothing, nothing, schema, source))
     return [batch for batch in found if batch.num_rows] or found[:1]
+
+
+def _positions_in(block: LogBlock) -> str | None:
+    if not block.header.get(HeaderKey.RECORD_POSITIONS):
+        return None
+    return block.header.get(HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS)
 
 
 def _batch_of(block: LogBlock, columns: frozenset[str] | None, source: str) -> pa.RecordBatch:

@@ -161,7 +161,7 @@ class _Group(NamedTuple):
 
     Args:
         is_left: Which rows stay as they are; None for all.
-        updated: Numbers of the rows in which some columns are replaced.
+        updated: Numbers of the rows in which some or all columns are replaced.
         by: Numbers of the log keys that replace them.
         is_newer: Which of these log records are newer than the row; the others only fill in what the row does not give.
     """
@@ -177,7 +177,11 @@ _UNTOUCHED: Final = _Group(None, _NONE, _NONE, np.zeros(0, np.bool_))
 
 
 class _Pending:
-    """Merged log records while the base file is read; each record applies to the first row with its key."""
+    """
+    Merged log records while the base file is read.
+
+    A record applies to the first row with its key. Where it applies to further ones, it is shown in the place of each.
+    """
 
     def __init__(self, logs: MergedLogs, reading: LogReading, merges: MergeCount) -> None:
         self.logs = logs
@@ -204,7 +208,6 @@ class _Pending:
             keys: Keys of the rows of one row group.
             ordering: Returns the ordering values of rows by their numbers.
         """
-        # Only the first row of a key is merged; further rows of a key that the table has twice stay as they are.
         places = compute.index_in(keys, value_set=self.logs.keys).fill_null(_NEVER).to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(places != _NEVER)
         met = places[rows].astype(np.int64)
@@ -212,24 +215,25 @@ class _Pending:
         is_first[np.unique(met, return_index=True)[1]] = True
         # A key that an earlier row group had is merged already.
         is_first &= ~self._is_met[met]
-        rows, met = rows[is_first], met[is_first]
+        if not self.logs.meets_copies:  # further rows of a key that the table has several times stay as they are
+            rows, met, is_first = rows[is_first], met[is_first], is_first[is_first]
         if not len(rows):
             return _UNTOUCHED
         self._is_met[met] = True
         wins = self._wins(rows, met, ordering)
         is_row = self.logs.kinds[met] == Kind.ROW
-        # The stored row is newer, so the record of the logs is shown nowhere.
-        self.is_shown[met[~wins]] = False
+        # The stored row is newer, so the record of the logs is not shown for it.
+        self.is_shown[met[~wins & is_first]] = False
         self._merges.updated += int((wins & is_row).sum())
         self._merges.deleted += int((wins & ~is_row).sum())
-        by_columns = np.zeros(len(rows), np.bool_)
+        in_place = wins & is_row & ~is_first
         if self.logs.held is not None:
             # An older record of the logs has values to give only where rows may leave them out.
-            by_columns = is_row if self._reading.rules.filling is not None else is_row & wins
-            self.is_shown[met[by_columns]] = False  # shown in place of the stored row, whose other columns it takes
+            in_place = is_row if self._reading.rules.filling is not None else is_row & wins
+            self.is_shown[met[in_place]] = False  # shown in place of the stored row, whose other columns it takes
         is_left = np.ones(len(places), np.bool_)
-        is_left[rows[wins | by_columns]] = False
-        return _Group(is_left, rows[by_columns], met[by_columns], wins[by_columns])
+        is_left[rows[wins | in_place]] = False
+        return _Group(is_left, rows[in_place], met[in_place], wins[in_place])
 
     def _wins(self, rows: Numbers, met: Numbers, ordering: Callable[[Numbers], list[Any]]) -> Mask:
         rules, kinds = self._reading.rules, self.logs.kinds[met]
@@ -245,12 +249,14 @@ class _Pending:
 
     def updated(self, batch: pa.RecordBatch, by: Numbers, is_newer: Mask) -> pa.RecordBatch:
         """Rows of the base file, with the columns that the logs replace or fill in."""
-        assert self.logs.held is not None
         filling = self._reading.rules.filling
         picked = _numbers(by)
         columns = []
         for field in batch.schema:
             logged: Any = self.logs.rows.column(field.name).take(picked)
+            if self.logs.held is None:
+                columns.append(_whole(logged))
+                continue
             stored: Any = batch.column(field.name)
             is_logged = self.logs.held[field.name][by]
             if filling is not None and not is_newer.all():

@@ -59,7 +59,7 @@ class LogsBefore:
             updated: The same rows with their new values; None where they are deleted.
 
         Raises:
-            RefusedError: A base file holds one of their keys twice: both rows would change.
+            RefusedError: A base file holds one of their keys twice: a log file cannot say which row it changes.
             WriteError: Readers would ignore an updated row, because the stored one has the greater ordering value.
         """
         if stored.num_rows:

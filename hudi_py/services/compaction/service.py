@@ -312,6 +312,8 @@ class CompactionService:
         rules = log_rules_of(self.table.properties, storage.root)
         refuse_defaults(rules.filling, text, storage.root)
         reading = log_reading(rules, counts, None, schema, storage.root)
+        # The compaction of 0.15 merges every row of a key, although its reader merges the first one only.
+        reading = attrs.evolve(reading, meets_copies=rules.deletes_reset)
         is_widened = outdates_statistics(self.contents, timeline)
         return RewriteJob(
             storage=storage,

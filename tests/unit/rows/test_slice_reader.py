@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
+from hudi_py.formats.delete_block import DeletedKey, encode_delete_block
 from hudi_py.formats.hfile_writer import HFileWriter
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block, join_data_block
 from hudi_py.formats.record_schema import format_record_schema
@@ -243,13 +244,67 @@ def test_hfile_blocks_hold_rows_too():
     assert read(storage, base, logs) == [row("a", 2), row("b", 5), row("c", 1)]
 
 
-def test_a_key_that_the_base_file_holds_twice_is_merged_once():
-    """As in Apache Hudi: the first row of it meets the log record, the second one stays."""
+def merged_copies(base, blocks, rules, *, meets_copies):
+    """The model for keys that the base file holds several times: each row of one for itself, or the first alone."""
+    found, met = [], set()
+    for each in base:
+        if each["id"] in met and not meets_copies:
+            found.append(each)
+        else:
+            found += [row for row in merged([each], blocks, rules) if row["id"] == each["id"]]
+        met.add(each["id"])
+    new = [row for row in merged([], blocks, rules) if row["id"] not in met]
+    return sorted(found + new, key=lambda each: (each["id"], each["ts"], each["v"]))
+
+
+COPIES = st.lists(st.builds(row, st.sampled_from("abc"), st.integers(0, 4), st.text("xyz", max_size=2)), max_size=7)
+HERE, ELSEWHERE = (
+    {"RECORD_POSITIONS": "…", "BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS": time} for time in (BASE_TIME, "1")
+)
+PLACES = st.sampled_from([HERE, HERE, HERE, ELSEWHERE, {}, {**HERE, "RECORD_POSITIONS": ""}])
+
+
+@pytest.mark.parametrize("rules", [EVENT, COMMIT], ids=["event", "commit"])
+@examples(30)
+@given(COPIES, st.lists(st.tuples(ROWS.filter(bool), KINDS, PLACES), max_size=3), st.integers(1, 4))
+@example([row("a", 1), row("a", 3)], [([row("a", 2)], BlockType.AVRO_DATA, HERE)], 1)
+@example([row("a", 1), row("a", 1)], [([row("a", 2)], BlockType.AVRO_DATA, {})], 1)
+@example([row("a", 1), row("a", 1)], [([row(k, 2)], BlockType.AVRO_DATA, h) for k, h in (("a", HERE), ("c", {}))], 2)
+def test_copies_of_a_key_are_met_where_hudi_meets_them(rules, base, blocks, group):
+    """
+    With the positions of all records in this base file every row of a key, else the first one: as 1.0.2 to 1.2.0 do.
+
+    One block without positions (or with those in another base file) is enough that all are merged by key.
+    """
     storage = MemoryStorage("/t")
-    for group in (1, 2, 5):
-        base = base_file(storage, [row("a", 1, "first"), row("b", 1), row("a", 1, "second")], row_group_size=group)
-        logs = [log_file(storage, 1, data_block([row("a", 2)]))]
-        assert read(storage, base, logs) == [row("a", 1, "second"), row("a", 2), row("b", 1)]
+    file = base_file(storage, base, row_group_size=group) if base else None
+    logs = [
+        log_file(storage, at + 1, data_block(rows, kind=kind, **header))
+        for at, (rows, kind, header) in enumerate(blocks)
+    ]
+    expected = merged_copies(
+        base, [each[0] for each in blocks], rules, meets_copies=all(each[2] == HERE for each in blocks)
+    )
+    found = read(storage, file, logs, rules)
+    assert sorted(found, key=lambda each: (each["id"], each["ts"], each["v"])) == expected
+
+
+def test_deletes_meet_the_copies_of_a_key_by_their_positions():
+    """A delete block has positions, too; so have updates of some columns, which keep the others of each row."""
+    base = [row("a", 1, "first"), row("b", 1), row("a", 3, "second"), row("c", 1)]
+    delete = encode_delete_block([DeletedKey("a", "p", ())])
+    some = pa.schema([("id", pa.string()), ("ts", pa.int64())])
+    for header, deleted, updated in (
+        (HERE, [], [row("a", 5, "first"), row("a", 5, "second")]),
+        ({}, [row("a", 3, "second")], [row("a", 3, "second"), row("a", 5, "first")]),
+    ):
+        storage = MemoryStorage("/t")
+        others = [row("b", 1), row("c", 1)]
+        keys = {int(HeaderKey[name]): value for name, value in {**header, "INSTANT_TIME": "1"}.items()}
+        log = log_file(storage, 1, encode_log_block(LogBlock(BlockType.DELETE, keys, delete)))
+        assert read(storage, base_file(storage, base), [log]) == [*deleted, *others]
+        log = log_file(storage, 1, data_block([{"id": "a", "ts": 5}], some, IS_PARTIAL="true", **header))
+        assert sorted(read(storage, base_file(storage, base), [log]), key=str) == sorted([*updated, *others], key=str)
 
 
 def test_updates_of_some_columns_keep_the_others():

@@ -82,7 +82,7 @@ def test_an_inserted_row_that_an_older_one_would_hide_is_refused(version):
 @VERSIONS
 @pytest.mark.parametrize("statement", ["update", "delete"])
 def test_a_key_that_a_base_file_holds_twice_is_not_changed(version, statement):
-    """A log file would change both rows, although one of them is meant."""
+    """A log file changes the first row or all of them, whichever of them is meant."""
     table = table_of(version, [("a", 1), ("a", 2), ("b", 3)], **{"hoodie.combine.before.insert": False})
     with pytest.raises(RefusedError, match="several rows with the key 'a'"):
         table.delete(where="ts = 2") if statement == "delete" else table.update({"ts": 9}, where="ts = 2")
