@@ -39,7 +39,11 @@ WAY_OUT = (
 
 
 def recorded_slices(
-    store: TimelineStore, timeline: Timeline, partition: str, file_ids: Collection[str]
+    store: TimelineStore,
+    timeline: Timeline,
+    partition: str,
+    file_ids: Collection[str],
+    log_times: Collection[str],
 ) -> dict[str, ExpectedSlice]:
     """
     File id to what the current slice must hold.
@@ -49,6 +53,7 @@ def recorded_slices(
         timeline: The metadata table's timeline.
         partition: Partition of the metadata table.
         file_ids: Those whose files were found.
+        log_times: The times in the names of the log files that were found.
 
     Raises:
         CorruptMetadata: A commit that tells it does not decode.
@@ -56,7 +61,12 @@ def recorded_slices(
     """
     found = list(_since_compaction(store, timeline, partition, file_ids))
     # An index that was dropped and created again has the same file ids; commits from before do not concern it.
-    made = max((_done(instant) for instant, metadata in found if _is_first_of(metadata, partition)), default="")
+    creations = (
+        _done(instant)
+        for instant, metadata in found
+        if _is_first_of(metadata, partition) or (_creates_empty(metadata) and instant.requested_time in log_times)
+    )
+    made = max(creations, default="")
     commits = sorted((each for each in found if _done(each[0]) >= made), key=lambda each: each[0].requested_time)
     slices = expected_slices(commits, store.config.format.log_naming)
     return {file_id: each for (path, file_id), each in slices.items() if path == partition}
@@ -69,6 +79,16 @@ def _done(instant: Instant) -> str:
 def _is_first_of(metadata: CommitMetadata, partition: str) -> bool:
     """Whether a commit created the partition with all of its file groups; later ones are upserts and compactions."""
     return metadata.operation_type in _CREATING and partition in metadata.partition_to_write_stats
+
+
+def _creates_empty(metadata: CommitMetadata) -> bool:
+    """
+    Whether a commit created a partition without a record: it names no partition then.
+
+    Only the first log file of each file group has its time. Hudi 0.15.0 writes such a commit for statistics of a table
+    whose columns all have none.
+    """
+    return metadata.operation_type in _CREATING and not metadata.partition_to_write_stats
 
 
 def check_recorded(expected: ExpectedSlice, base: BaseFile | None, logs: Collection[str], source: str) -> None:

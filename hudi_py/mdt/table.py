@@ -124,7 +124,8 @@ class MetadataTable:
                 logs.setdefault(log.file_id, []).append(log)
         pending = self.pending_compactions(timeline, partition)
         # Compared here, below all readers, so that none can forget it.
-        recorded = recorded_slices(self.store, timeline, partition, bases.keys() | logs.keys())
+        log_times = {log.instant_time for found in logs.values() for log in found}
+        recorded = recorded_slices(self.store, timeline, partition, bases.keys() | logs.keys(), log_times)
         return tuple(
             self._slice(
                 timeline,
