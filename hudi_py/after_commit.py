@@ -27,7 +27,7 @@ class Served:
 
     Args:
         cleans: Cleans that were run.
-        compactions: Compactions that were carried out.
+        compactions: Compactions that were carried out, then log compactions.
         clusterings: Clusterings that were carried out.
     """
 
@@ -60,6 +60,7 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
             services.archive().run()
             services.run_upkeep()
         compactions = _compact(services, settings, table)
+        compactions += _compact_logs(services, settings, table)
         clusterings = _cluster(services, settings)
     except ConflictError as error:  # another process is doing the same
         log.info("write.services.superseded", instant=commit, why=str(error))
@@ -108,6 +109,12 @@ def _compact(services: TableServices, settings: Settings, table: TableView) -> t
     if not table.refresh_timeline().timeline.pending(Action.COMPACTION):  # E-24
         service.schedule()
     return ()
+
+
+def _compact_logs(services: TableServices, settings: Settings, table: TableView) -> tuple[RewriteResult, ...]:
+    if not settings[keys.LOG_COMPACTION_INLINE] or table.config.table_type is not TableType.MERGE_ON_READ:
+        return ()
+    return tuple(services.log_compaction().run())
 
 
 def _cluster(services: TableServices, settings: Settings) -> tuple[RewriteResult, ...]:

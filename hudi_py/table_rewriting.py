@@ -139,6 +139,74 @@ class TableRewriting(TableView):
         """
         self._changed(lambda: self.services.compaction().cancel(instant))
 
+    def compact_logs(
+        self,
+        *,
+        instant: str | None = None,
+        now: datetime | None = None,
+        engine: Engine | None = None,
+        on_group: OnGroup | None = None,
+    ) -> list[RewriteResult]:
+        """
+        Compact log files among themselves: many small log blocks of a file slice become one, base files stay.
+
+        All pending log compactions are carried out, oldest first, or withdrawn where others changed their file slices
+        since; then one is scheduled if it is due (``hoodie.log.compaction.blocks.threshold``) and carried out.
+
+        Args:
+            instant: Requested time of a pending log compaction; carry out only this one.
+            now: Timezone-aware; replaces the clock for planning.
+            engine: Engine that writes log files; local threads by default.
+            on_group: Called after each file group with the number of those that are written and of all; not on Spark.
+
+        Returns:
+            The log compactions that were carried out, oldest first; empty if there was nothing to do.
+
+        Raises:
+            ConfigError: The table is not merge-on-read, a setting is invalid, or there is no such log compaction.
+            UnsupportedTable: Log files hold what is merged with base files only.
+            RefusedError: A restore is pending, or the plan *instant* does not hold any more.
+            ConflictError: Another process wrote to the same file slices; the next call tries again.
+            CorruptMetadata: A file that is needed is missing or damaged; the log compaction stays pending.
+            StorageError: The storage failed; the log compaction stays pending.
+        """
+
+        def run() -> list[RewriteResult]:
+            service = self.services.log_compaction(now=now, engine=engine, on_group=on_group)
+            return service.run() if instant is None else [service.execute(instant)]
+
+        return self._changed(run, recorded=True)
+
+    def schedule_log_compaction(self, *, now: datetime | None = None) -> str | None:
+        """
+        Store the plan of a log compaction, which `compact_logs` or Apache Hudi carries out later.
+
+        Args:
+            now: Timezone-aware; replaces the clock for planning.
+
+        Returns:
+            Its requested time; None if none is due or nothing is left to merge.
+
+        Raises:
+            As `compact_logs`.
+        """
+        scheduled = self._changed(lambda: self.services.log_compaction(now=now).schedule())
+        return None if scheduled is None else scheduled.requested_time
+
+    def cancel_log_compaction(self, instant: str) -> None:
+        """
+        Withdraw the plan of a pending log compaction; an attempt that was begun is rolled back first.
+
+        Args:
+            instant: Its requested time.
+
+        Raises:
+            ConfigError: There is no such pending log compaction.
+            RefusedError: It is running, by its heartbeat.
+            ConflictError: Another process has begun it at this moment.
+        """
+        self._changed(lambda: self.services.log_compaction().cancel(instant))
+
     def cancel_clustering(self, instant: str) -> None:
         """
         Withdraw the plan of a pending clustering; an attempt that was begun is rolled back first.

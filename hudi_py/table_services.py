@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hudi_py.services.doctor.service import DoctorService
     from hudi_py.services.erasure.service import ErasureService
     from hudi_py.services.expiry.service import ExpiryService
+    from hudi_py.services.log_compaction.service import LogCompactionService
     from hudi_py.services.orphans.service import OrphanOptions, OrphanService
     from hudi_py.services.policy.service import PolicyService
     from hudi_py.services.recovery.failed_writes import FailedWrites
@@ -261,6 +262,22 @@ class TableServices:
             rollback=self.rollback(),
             now=now,
             on_group=on_group,
+        )
+
+    def log_compaction(
+        self, *, now: datetime | None = None, engine: Engine | None = None, on_group: OnGroup | None = None
+    ) -> LogCompactionService:
+        """Return the log compaction service; arguments and errors as for `compaction`."""
+        from hudi_py.model.change_logging import logging_mode
+        from hudi_py.services.log_compaction.service import LogCompactionService
+        from hudi_py.writing.options import log_file_options
+
+        plain = self.compaction(now=now, engine=engine, on_group=on_group)
+        logging = logging_mode(self._table.config.properties, self._table.storage.root)
+        return LogCompactionService(
+            **{field.name: getattr(plain, field.name) for field in attrs.fields(type(plain))},
+            log_options=log_file_options(self._table.settings),
+            has_change_logs=logging is not None,
         )
 
     def upkeep(self) -> UpkeepService:

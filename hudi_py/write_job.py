@@ -104,7 +104,7 @@ def _early_look(settings: Settings, table: TableView, *, by_bucket: bool) -> Ear
 
 def _log_writing(settings: Settings, needed: NeededFiles, operation: str, rules: MergeRules) -> LogWriting:
     return LogWriting(
-        options=log_file_options(settings, rules),
+        options=log_file_options(settings, rules.ordering_fields),
         keyless=keyless_logs(needed.metadata) if operation in ("UPSERT", "DELETE") else {},
         small_files_max=settings[keys.MERGE_SMALL_FILES_MAX],
     )

@@ -47,6 +47,7 @@ class CompactionConfig:
         days: Number of days, or of partitions, that the strategies of days choose.
         partition_regex: Partitions to compact (PartitionRegexBased); None for all.
         max_file_bytes: Maximum size of base files: the assumed size of the new base file of a slice without one.
+        log_blocks_min: Number of log blocks of a slice from which on a log compaction merges them.
         services_enabled: Whether table services run at all.
     """
 
@@ -60,6 +61,7 @@ class CompactionConfig:
     days: int = 10
     partition_regex: str | None = None
     max_file_bytes: int = 120 * 1024 * 1024
+    log_blocks_min: int = 5
     services_enabled: bool = True
 
 
@@ -88,6 +90,7 @@ def compaction_config(settings: Settings) -> CompactionConfig:
         days=settings[keys.COMPACTION_DAYS],
         partition_regex=regex or None,
         max_file_bytes=settings[keys.PARQUET_MAX_FILE_SIZE],
+        log_blocks_min=settings[keys.LOG_COMPACTION_BLOCKS_MIN],
         services_enabled=settings[keys.TABLE_SERVICES_ENABLED],
     )
 

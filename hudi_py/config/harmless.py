@@ -26,9 +26,10 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.embed.timeline.* hoodie.filesystem.* hoodie.instant_state.* hoodie.markers.*""",
     "markers are always written as files, which all readers of markers understand": "hoodie.write.markers.type",
     "it says in which memory and by which tasks Apache Hudi compacts, not what": """
-        hoodie.compact.* hoodie.compaction.* hoodie.log.compaction.* hoodie.memory.*
+        hoodie.compact.* hoodie.compaction.* hoodie.memory.*
         hoodie.datasource.compaction.async.enable hoodie.datasource.write.streaming.disable.compaction
         hoodie.optimized.log.blocks.scan.enable""",
+    "it is about the metadata table, whose log files become part of base files only": "hoodie.log.compaction.enable",
     "log blocks are smaller than the maximum that Apache Hudi has by default": "hoodie.logfile.*",
     "positions are never written, and those in log files are used where Apache Hudi uses them by default": """
         hoodie.write.record.positions hoodie.merge.use.record.positions""",

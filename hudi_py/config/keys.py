@@ -204,6 +204,8 @@ COMPACTION_TARGET_IO: Final = Key("hoodie.compaction.target.io", whole(0), 500 *
 COMPACTION_LOG_BYTES_MIN: Final = Key("hoodie.compaction.logfile.size.threshold", whole(0), 0)
 COMPACTION_LOG_FILES_MIN: Final = Key("hoodie.compaction.logfile.num.threshold", whole(0), 0)
 COMPACTION_DAYS: Final = Key("hoodie.compaction.daybased.target.partitions", whole(0), 10)
+LOG_COMPACTION_INLINE: Final = Key("hoodie.log.compaction.inline", flag, False)
+LOG_COMPACTION_BLOCKS_MIN: Final = Key("hoodie.log.compaction.blocks.threshold", whole(1), 5)
 COMPACTION_PARTITION_REGEX: Final = Key("hoodie.compaction.partition.path.regex", as_text, "")
 
 PARTITION_TTL_TYPE: Final = Key(

@@ -48,8 +48,6 @@ _OWN_INDEX: Final = (
     "keys are looked up within their partition, in the files themselves (as with BLOOM and SIMPLE); another index "
     "would expect rows in other files, and Apache Hudi would not find them. Write such a table with Apache Hudi"
 )
-_BY_HAND: Final = "leave the setting out, and run that service with Apache Hudi after the writer has finished"
-_COMPACTION: Final = f"log files are not compacted among themselves; {_BY_HAND}"
 _REJECTING: Final = ("SparkRejectUpdateStrategy",)
 _CHECKS: Final = (
     "the checks that it asks for are Java classes and would not be run; leave it out if they are not needed"
@@ -153,8 +151,6 @@ REFUSED: Final[tuple[Refused, ...]] = (
     Refused("hoodie.write.schema", (), _W, "the schema is that of the rows given"),
     Refused("hoodie.internal.schema", (), _W, "the schema is that of the rows given"),
     # --- compaction ----------------------------------------------------------------------------------------------
-    Refused("hoodie.log.compaction.inline", _FALSE, _W, _COMPACTION),
-    Refused("hoodie.log.compaction.enable", _FALSE, _REWRITES, _COMPACTION),
     Refused(
         "hoodie.compaction.plan.generator",
         ("org.apache.hudi.table.action.compact.plan.generators.HoodieCompactionPlanGenerator",), _REWRITES,

@@ -312,14 +312,19 @@ def _pending_compactions(timeline: Timeline, contents: Contents) -> dict[GroupKe
             # (rules/timeline 4.3).
             names = (*filter(None, (operation.data_file_path,)), *operation.delta_file_paths)
             key = (operation.partition_path or "", operation.file_id or "")
-            # Without a lock two processes may have planned the same slice: then the files of both plans are needed.
-            also = pending[key].file_names if key in pending else ()
-            pending[key] = PendingOperation(
+            # A slice may be in a compaction and a log compaction (E-6), and without a lock two processes may have
+            # planned it: then the files of both plans are needed.
+            earlier = pending.get(key)
+            also = () if earlier is None else earlier.file_names
+            found = PendingOperation(
                 instant.requested_time,
                 operation.base_instant_time or "",
                 instant.action is Action.LOG_COMPACTION,
                 tuple(dict.fromkeys((*also, *(name.rpartition("/")[2] for name in names)))),
             )
+            if earlier is not None and found.is_log_compaction and not earlier.is_log_compaction:
+                found = earlier._replace(file_names=found.file_names)  # only a compaction opens a slice
+            pending[key] = found
     return pending
 
 

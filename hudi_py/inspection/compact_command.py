@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,7 @@ from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, at_most_one, command
 from hudi_py.inspection.say import say
+from hudi_py.model.instant import Action
 
 if TYPE_CHECKING:
     from hudi_py.services.compaction.plan import Outlook
@@ -23,6 +25,7 @@ _SHOWN_MAX = 50
 @click.argument("table", shell_complete=complete.tables)
 @click.option("--dry-run", is_flag=True, help="Show the plan; write nothing.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; any process can carry it out later.")
+@click.option("--logs", is_flag=True, help="Merge log files into fewer log files, and leave base files as they are.")
 @click.option("--execute", metavar="INSTANT", help="Carry out only this pending compaction.")
 @click.option("--cancel", metavar="INSTANT", help="Withdraw the plan of this pending compaction.")
 @engine_options("Write base files on threads (local), or on Spark executors; auto: on Spark under spark-submit.")
@@ -34,6 +37,7 @@ def compact(
     schedule_only: bool,
     execute: str | None,
     cancel: str | None,
+    logs: bool,
     engine: str,
     master: str | None,
 ) -> None:
@@ -41,7 +45,8 @@ def compact(
     Compact a merge-on-read table. Log files become part of new base files; pending compactions are finished first.
 
     A compaction is due after hoodie.compact.inline.max.delta.commits delta commits (5); see
-    hoodie.compact.inline.trigger.strategy.
+    hoodie.compact.inline.trigger.strategy. With --logs a log compaction: small log blocks of a file group become one
+    once there are hoodie.log.compaction.blocks.threshold of them (5).
     """
     given = {"--dry-run": dry_run, "--schedule-only": schedule_only, "--execute": execute, "--cancel": cancel}
     at_most_one(given)
@@ -49,32 +54,46 @@ def compact(
     now = common.planning_time(opened)
     if dry_run:
         opened = opened.rehearsal()
-        _dry_run(common, opened, opened.services.compaction(now=now).plan())
+        _dry_run(common, opened, _outlook(opened, now, logs=logs), logs=logs)
     elif cancel is not None:
         from hudi_py.inspection.rewrite_output import show_cancelled
 
         cancelled = opened.resolve_time(cancel)
-        opened.cancel_compaction(cancelled)
-        show_cancelled(common, cancelled, "compaction")
+        if logs:
+            opened.cancel_log_compaction(cancelled)
+        else:
+            opened.cancel_compaction(cancelled)
+        show_cancelled(common, cancelled, _word(logs=logs))
     elif schedule_only:
-        _schedule(common, opened, opened.schedule_compaction(now=now))
+        time = opened.schedule_log_compaction(now=now) if logs else opened.schedule_compaction(now=now)
+        _schedule(common, opened, time, logs=logs)
     else:
         from hudi_py.inspection.rewrite_output import show_rewrites, told
 
         time = None if execute is None else opened.resolve_time(execute)
         chosen = chosen_engine(engine, master, "hudi-py compact")
-        results = opened.compact(now=now, instant=time, engine=chosen, on_group=told("compacting"))
+        run = opened.compact_logs if logs else opened.compact
+        results = run(now=now, instant=time, engine=chosen, on_group=told("compacting"))
         show_rewrites(
             common,
             results,
-            "compaction",
+            _word(logs=logs),
             # Planned again, but only if nothing was done: an empty list of results does not say why it is empty.
-            lambda: f"nothing to do: {opened.services.compaction(now=now).plan().reason}",
+            lambda: f"nothing to do: {_outlook(opened, now, logs=logs).reason}",
         )
 
 
-def _dry_run(common: Common, opened: Table, outlook: Outlook) -> None:
-    pending = [instant.requested_time for instant in opened.timeline.pending("compaction")]
+def _word(*, logs: bool) -> str:
+    return "log compaction" if logs else "compaction"
+
+
+def _outlook(opened: Table, now: datetime | None, *, logs: bool) -> Outlook:
+    return (opened.services.log_compaction(now=now) if logs else opened.services.compaction(now=now)).plan()
+
+
+def _dry_run(common: Common, opened: Table, outlook: Outlook, *, logs: bool) -> None:
+    action = Action.LOG_COMPACTION if logs else Action.COMPACTION
+    pending = [instant.requested_time for instant in opened.timeline.pending(action)]
     if common.as_json:
         from hudi_py.inspection.report import compaction_report
 
@@ -82,7 +101,7 @@ def _dry_run(common: Common, opened: Table, outlook: Outlook) -> None:
         return
     # A real run begins with these, so a dry run has to show them.
     for time in pending:
-        say(f"compaction {time} is pending: it would be carried out first")
+        say(f"{_word(logs=logs)} {time} is pending: it would be carried out first")
     from hudi_py.services.compaction.policy import LOG_BYTES
 
     operations = outlook.plan.operations
@@ -106,12 +125,13 @@ def _dry_run(common: Common, opened: Table, outlook: Outlook) -> None:
         say(f"and {len(outlook.left) - _SHOWN_MAX} more are left; --json lists all")
     if outlook.would_schedule:
         size = render.human_bytes(outlook.bytes_to_read)
-        say(f"total      {len(operations)} file groups, {size} to read, become {len(operations)} base files")
+        kind = "log" if logs else "base"
+        say(f"total      {len(operations)} file groups, {size} to read, become {len(operations)} {kind} files")
     else:
         say(f"nothing    would be scheduled: {outlook.reason}")
 
 
-def _schedule(common: Common, opened: Table, time: str | None) -> None:
+def _schedule(common: Common, opened: Table, time: str | None, *, logs: bool) -> None:
     if common.as_json:
         from hudi_py.inspection.report import instant_entry
 
@@ -119,6 +139,10 @@ def _schedule(common: Common, opened: Table, time: str | None) -> None:
         found = None if time is None else opened.timeline.find(time)
         print_json({"instant": time, "scheduled": None if found is None else instant_entry(found)})
     elif time is None:
-        say(f"nothing was scheduled: {opened.services.compaction().plan().reason}")
+        say(f"nothing was scheduled: {_outlook(opened, None, logs=logs).reason}")
     else:
-        say(f"scheduled compaction {time}; run it with: hudi-py compact {opened.storage.root} --execute {time}")
+        how = " --logs" if logs else ""
+        say(
+            f"scheduled {_word(logs=logs)} {time}; run it with: "
+            f"hudi-py compact {opened.storage.root}{how} --execute {time}"
+        )

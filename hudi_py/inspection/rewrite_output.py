@@ -23,11 +23,11 @@ def show_rewrites(common: Common, results: Sequence[RewriteResult], word: str, n
     Args:
         common: The shared options.
         results: What was carried out, oldest first.
-        word: ``compaction`` or ``clustering``.
+        word: ``compaction``, ``log compaction`` or ``clustering``.
         nothing: Returns the line for a run without results. Only then is it called: to find the reason costs a plan.
     """
     if common.as_json:
-        print_json(rewrite_report(results, f"{word}s"))
+        print_json(rewrite_report(results, f"{word.removeprefix('log ')}s"))
         return
     for result in results:
         say(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -138,21 +138,64 @@ def encode_log_file(
     Raises:
         WriteError: A value is null where the table's schema has no null.
     """
-    schema_text = with_meta_fields(avro_schema)
-    header = {int(HeaderKey.INSTANT_TIME): target.instant_time, int(HeaderKey.SCHEMA): schema_text}
     deletes = changes.deletes
-    out = io.BytesIO()
-    # Rows before deletes: within one file no key is in both, and Hudi writes them in this order.
-    for piece in _stored_rows(changes, target, first_row_index):
-        if options.in_parquet:
-            block = LogBlock(BlockType.PARQUET_DATA, header, _parquet(piece, schema_text, options.parquet))
-        else:
-            block = LogBlock(BlockType.AVRO_DATA, header, encode_data_block(piece, schema_text))
-        out.write(encode_log_block(block))
+    deleted: Iterable[DeletedKey] | None = None
     if deletes is not None:
         gone = changes.rows.filter(deletes)
-        content = encode_delete_block(_deleted(gone, changes.keys.filter(deletes), target, options.ordering_fields))
-        out.write(encode_log_block(LogBlock(BlockType.DELETE, header, content)))
+        deleted = _deleted(gone, changes.keys.filter(deletes), target, options.ordering_fields)
+    header = {HeaderKey.INSTANT_TIME: target.instant_time, HeaderKey.SCHEMA: with_meta_fields(avro_schema)}
+    return _encoded(_stored_rows(changes, target, first_row_index), deleted, header, options)
+
+
+def encode_merged_log(
+    rows: pa.RecordBatch,
+    deleted: Sequence[DeletedKey],
+    merged: Sequence[str],
+    target: LogTarget,
+    avro_schema: str,
+    options: LogFileOptions,
+) -> bytes:
+    """
+    Encode the log file of a log compaction, which takes the place of the blocks that it was merged from.
+
+    Args:
+        rows: Rows as they are stored, with their meta columns.
+        deleted: Keys that are deleted; none of them has a row.
+        merged: Instant times of the blocks that it stands for, oldest first.
+        target: Names the file.
+        avro_schema: Record schema, without meta columns.
+        options: Layout.
+
+    Raises:
+        WriteError: A value is null where the table's schema has no null.
+    """
+    header = {
+        HeaderKey.INSTANT_TIME: target.instant_time,
+        HeaderKey.SCHEMA: with_meta_fields(avro_schema),
+        HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(merged),
+    }
+    pieces = (rows.slice(start, count) for start, count in _pieces(rows))
+    return _encoded(pieces, deleted or None, header, options)
+
+
+def _encoded(
+    pieces: Iterable[pa.RecordBatch],
+    deleted: Iterable[DeletedKey] | None,
+    header: Mapping[HeaderKey, str],
+    options: LogFileOptions,
+) -> bytes:
+    texts = {int(key): text for key, text in header.items()}
+    schema_text = header[HeaderKey.SCHEMA]
+    out = io.BytesIO()
+    # Rows before deletes: within one file no key is in both, and Hudi writes them in this order.
+    for piece in pieces:
+        if options.in_parquet:
+            block = LogBlock(BlockType.PARQUET_DATA, texts, _parquet(piece, schema_text, options.parquet))
+        else:
+            block = LogBlock(BlockType.AVRO_DATA, texts, encode_data_block(piece, schema_text))
+        out.write(encode_log_block(block))
+    if deleted is not None:
+        out.write(encode_log_block(LogBlock(BlockType.DELETE, texts, encode_delete_block(deleted))))
     return out.getvalue()
 
 
@@ -174,28 +217,11 @@ def written_log(
         size_bytes: Size of the file.
         elapsed_ms: Time that writing it took.
     """
-    file_slice, name = target.file_slice, target.name
     deleted = 0 if changes.deletes is None else int(compute.sum(changes.deletes).as_py() or 0)
-    written = len(changes.keys) - deleted
-    earlier = tuple(log.name for log in file_slice.logs) if target.records_slice else ()
     # A file without rows must name its columns, too.
     nothing = _with_meta(changes.rows.slice(0, 0), changes.keys.slice(0, 0), target, first_row_index)
-    stat = WriteStat(
-        file_id=file_slice.file_id,
-        path=target.path,
-        partition_path=file_slice.partition_path,
-        prev_commit=file_slice.base_instant_time if target.records_slice else target.instant_time,
-        base_file=file_slice.base_file if target.records_slice else "",
-        log_version=target.version,
-        log_offset=0,
-        log_files=(*earlier, name),
-        num_writes=written,
-        # Which rows are new is unknown without the base file, so all count as updates, as in Hudi.
-        num_update_writes=written,
-        num_deletes=deleted,
-        total_write_bytes=size_bytes,
-        file_size_in_bytes=size_bytes,
-        runtime_stats=RuntimeStats(total_upsert_time=elapsed_ms),
+    stat = log_stat(
+        target, rows=len(changes.keys) - deleted, deleted=deleted, size_bytes=size_bytes, elapsed_ms=elapsed_ms
     )
     return WrittenFile(
         stat,
@@ -205,6 +231,31 @@ def written_log(
         if options.ranged
         else (),
         keys=_key_changes(changes) if options.tracks_keys else None,
+    )
+
+
+def log_stat(target: LogTarget, *, rows: int, deleted: int, size_bytes: int, elapsed_ms: int) -> WriteStat:
+    """
+    Return the stat of a log file with this number of rows and deleted keys; further arguments as for `written_log`.
+    """
+    file_slice, name = target.file_slice, target.name
+    earlier = tuple(log.name for log in file_slice.logs) if target.records_slice else ()
+    return WriteStat(
+        file_id=file_slice.file_id,
+        path=target.path,
+        partition_path=file_slice.partition_path,
+        prev_commit=file_slice.base_instant_time if target.records_slice else target.instant_time,
+        base_file=file_slice.base_file if target.records_slice else "",
+        log_version=target.version,
+        log_offset=0,
+        log_files=(*earlier, name),
+        num_writes=rows,
+        # Which rows are new is unknown without the base file, so all count as updates, as in Hudi.
+        num_update_writes=rows,
+        num_deletes=deleted,
+        total_write_bytes=size_bytes,
+        file_size_in_bytes=size_bytes,
+        runtime_stats=RuntimeStats(total_upsert_time=elapsed_ms),
     )
 
 
@@ -262,13 +313,24 @@ def _parquet(rows: pa.RecordBatch, schema_text: str, options: BaseFileOptions) -
 def _deleted(
     rows: pa.RecordBatch, keys: Array, target: LogTarget, ordering_fields: Sequence[str]
 ) -> Iterator[DeletedKey]:
-    partition = target.file_slice.partition_path
-    fields = [name for name in ordering_fields if name in rows.schema.names]
+    values = [rows.column(name) for name in ordering_fields if name in rows.schema.names]
+    return deleted_keys(keys, values, target.file_slice.partition_path)
+
+
+def deleted_keys(keys: Array, ordering: Sequence[Any], partition: str) -> Iterator[DeletedKey]:
+    """
+    Yield deleted keys as a delete block stores them.
+
+    Args:
+        keys: The keys.
+        ordering: Their ordering values, one array for each ordering field.
+        partition: Path of their partition.
+    """
     # A delete carries all of its ordering values or none; without them it always wins (see `log_rules`).
-    columns = [_ordering(rows.column(name)) for name in fields]
-    whole = np.ones(rows.num_rows, np.bool_)
-    for name in fields:
-        whole &= rows.column(name).is_valid().to_numpy(zero_copy_only=False)
+    columns = [_ordering(column) for column in ordering]
+    whole = np.ones(len(keys), np.bool_)
+    for column in ordering:
+        whole &= column.is_valid().to_numpy(zero_copy_only=False)
     for at, key in enumerate(keys.to_pylist()):
         yield DeletedKey(str(key), partition, tuple(column[at] for column in columns) if columns and whole[at] else ())
 

@@ -215,7 +215,7 @@ def _rows(batch: pa.RecordBatch, shape: RecordShape, source: str, *, is_partial:
         keys: Any = _stored_keys(batch, source) if shape.keys is None else shape.keys.record_keys(rows)
     except WriteError as error:
         raise CorruptMetadata(f"{source}: the records do not fit the table: {error}") from error
-    flagged = _flagged(batch, shape.delete_marker)
+    flagged = flagged_rows(batch, shape.delete_marker)
     kinds = np.where(flagged, Kind.FLAGGED, Kind.ROW).astype(np.uint8)
     ordering = tuple(ordering_values(rows, field) for field in shape.ordering)
     if ordering and ordering[0].type == pa.int32():  # Hudi takes an int of 0 for a missing ordering value
@@ -239,7 +239,8 @@ def _stored_keys(batch: pa.RecordBatch, source: str) -> Any:
     return keys
 
 
-def _flagged(batch: pa.RecordBatch, marker: tuple[str, str] | None) -> npt.NDArray[np.bool_]:
+def flagged_rows(batch: pa.RecordBatch, marker: tuple[str, str] | None) -> npt.NDArray[np.bool_]:
+    """Return which rows mark a deletion; *marker* as in `RecordShape`."""
     found = np.zeros(batch.num_rows, np.bool_)
     names = batch.schema.names
     if _FLAG_COLUMN in names and pa.types.is_boolean(batch.schema.field(_FLAG_COLUMN).type):

@@ -157,7 +157,12 @@ def _without_rolled_back(found: list[Placed], command: LogBlock, source: str) ->
 
 
 def _with_compacted(found: list[Placed]) -> list[Placed]:
-    """The blocks, with compacted blocks in the place of those that they include."""
+    """
+    The blocks, with compacted blocks in the place of those that they include.
+
+    One that includes none of the blocks here is left out, as in Apache Hudi: what it holds is in the base file already,
+    and its rows may be older than those.
+    """
     by_time: dict[str, list[Placed]] = {}
     for log, block in found:
         by_time.setdefault(block.header[HeaderKey.INSTANT_TIME], []).append((log, block))
@@ -168,10 +173,10 @@ def _with_compacted(found: list[Placed]) -> list[Placed]:
             taken_up[original] = taken_up.get(time, time)
     if not taken_up:
         return found
-    moved = {taken_up[time] for time in by_time if time in taken_up}
+    compacted = {time for time in by_time if _compacted_times(by_time[time])}
     order: dict[str, None] = {}
     for time in reversed(by_time):
-        if time in taken_up or time not in moved:
+        if time not in compacted:
             order.setdefault(taken_up.get(time, time))
     return [placed for time in reversed(order) for placed in by_time[time]]
 

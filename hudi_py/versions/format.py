@@ -94,6 +94,8 @@ class TableFormat:
             of the same value (0.10000000149011612), as Avro reads it; otherwise that with the same text (0.1).
         forgets_deleted_keys: Whether a global index of files that moves no rows takes a key that log files have
             deleted for a new one; otherwise its next row goes to the partition where it was.
+        merges_logs_by_commits: Whether a log compaction waits for as many delta commits as it wants log blocks, and
+            takes that many log files for enough of them; otherwise the blocks of each slice decide alone.
         splits_bucket_keys: Whether releases differ on the bucket of keys of a single field that have a colon.
         metadata_table: The same for the metadata table.
     """
@@ -116,5 +118,6 @@ class TableFormat:
     shows_time_paths: bool
     avro_widens_floats: bool
     forgets_deleted_keys: bool
+    merges_logs_by_commits: bool
     splits_bucket_keys: bool
     metadata_table: MetadataTableFormat

@@ -31,6 +31,7 @@ V6: Final = TableFormat(
     shows_time_paths=True,
     avro_widens_floats=True,
     forgets_deleted_keys=False,
+    merges_logs_by_commits=False,
     splits_bucket_keys=True,
     metadata_table=MetadataTableFormat(
         properties={

@@ -35,6 +35,7 @@ V8: Final = TableFormat(
     shows_time_paths=False,
     avro_widens_floats=True,
     forgets_deleted_keys=False,
+    merges_logs_by_commits=False,
     splits_bucket_keys=False,
     metadata_table=MetadataTableFormat(
         properties={

@@ -12,7 +12,6 @@ from hudi_py.config.settings import Settings
 from hudi_py.formats.bloom import BloomKind, BloomSizing
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.log_file import LogFileOptions
-from hudi_py.rows.precedence import MergeRules
 from hudi_py.writing.assign import SizingLimits
 
 
@@ -52,11 +51,11 @@ def base_file_options(settings: Settings) -> BaseFileOptions:
     )
 
 
-def log_file_options(settings: Settings, rules: MergeRules) -> LogFileOptions:
-    """Return the options for the layout of log files in a table with these merge rules."""
+def log_file_options(settings: Settings, ordering_fields: tuple[str, ...] = ()) -> LogFileOptions:
+    """Return the options for the layout of log files; deletes of a write have the values of the *ordering_fields*."""
     return LogFileOptions(
         in_parquet=settings[keys.LOG_BLOCK_FORMAT] == "PARQUET",
-        ordering_fields=rules.ordering_fields,
+        ordering_fields=ordering_fields,
         parquet=base_file_options(settings),
     )
 

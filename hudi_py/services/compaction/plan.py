@@ -133,7 +133,7 @@ def plan_compaction(
             # Change logs hold no rows of a snapshot (rules/data-files 9.4): a slice with nothing else has nothing to
             # merge.
             logs = tuple(log for log in file_slice.log_files if not log.is_cdc)
-            reason = _reason_against(context, key) if logs else None
+            reason = reason_against(context, key) if logs else None
             if reason is not None:
                 left.append(LeftOut(partition_path=key[0], file_id=key[1], reason=reason))
             elif logs:
@@ -203,10 +203,18 @@ def operation_of(file_slice: FileSlice, max_file_bytes: int) -> CompactionOperat
     )
 
 
-def _reason_against(context: ViewContext, key: GroupKey) -> str | None:
-    """Why a group is left out, whatever strategies say (E-6)."""
+def reason_against(context: ViewContext, key: GroupKey, *, with_log_compactions: bool = False) -> str | None:
+    """
+    Return why a group is left out, whatever strategies say (E-6); None if nothing stands in the way.
+
+    Args:
+        context: View for planning.
+        key: Partition path and file id.
+        with_log_compactions: Whether a pending log compaction does. A compaction takes its place: it merges the same
+            log files, and a log compaction gives way to a later compaction (E-25).
+    """
     pending = context.pending_compactions.get(key)
-    if pending is not None:
+    if pending is not None and (with_log_compactions or not pending.is_log_compaction):
         word = "log compaction" if pending.is_log_compaction else "compaction"
         return f"it is in the pending {word} {pending.instant_time}"
     clustering = context.pending_clustering.get(key)

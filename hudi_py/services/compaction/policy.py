@@ -56,14 +56,14 @@ def judge_due(timeline: Timeline, config: CompactionConfig, now: str, *, by_comp
     deltas = timeline.completed(Action.DELTA_COMMIT)
     if last is None and not deltas:
         return Due(is_due=False, reason="there is no delta commit")
-    count = len(_since(deltas, last, by_completion=by_completion))
+    count = len(delta_commits_since(deltas, last, by_completion=by_completion))
     since = "the first delta commit" if last is None else f"compaction {last}"
     reference = deltas[0].requested_time if last is None else last
     # By requested time in both layouts: a plan that is pending has no completion time (rule E-2).
     if config.trigger == "NUM_COMMITS_AFTER_LAST_REQUEST":
         requested = max((instant.requested_time for instant in timeline.pending(Action.COMPACTION)), default=None)
         if requested is not None and (last is None or requested > last):
-            count = len(_since(deltas, requested, by_completion=False))
+            count = len(delta_commits_since(deltas, requested, by_completion=False))
             since = f"compaction {requested}"
     seconds = _seconds(reference, now)
     is_many = count >= config.delta_commits_max
@@ -79,7 +79,8 @@ def judge_due(timeline: Timeline, config: CompactionConfig, now: str, *, by_comp
     return Due(is_due=is_many, reason=number)
 
 
-def _since(deltas: Iterable[Instant], last: str | None, *, by_completion: bool) -> list[Instant]:
+def delta_commits_since(deltas: Iterable[Instant], last: str | None, *, by_completion: bool) -> list[Instant]:
+    """Return the delta commits that came after a time, all of them for None; *by_completion* as for `judge_due`."""
     if last is None:
         return list(deltas)
     return [i for i in deltas if ((i.completion_time if by_completion else None) or i.requested_time) > last]

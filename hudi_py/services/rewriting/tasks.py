@@ -83,7 +83,9 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
     # As Hudi marks them: its rollback by markers deletes either kind in the same way (B.3).
     kind = MarkerType.CREATE if base is None else MarkerType.MERGE
     create_marker(job.storage, job.instant_time, Marker(file_slice.partition_path, target.name, kind))
-    _withdraw_if_fenced(job, target)  # the file would have the time of a completed compaction, and readers take one
+    withdraw_if_fenced(
+        job.storage, job.instant_time, target.path
+    )  # the file would have the time of a completed compaction, and readers take one
     # Meta columns too: a row that is merely moved keeps its key, commit time and number (rules/data-files 3).
     columns, merges = chosen_columns(job.schema, None, with_meta=True), MergeCount()
     with job.storage.open_write(target.path) as sink:
@@ -99,7 +101,8 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
         except BaseException:
             writer.abandon()
             raise
-    _withdraw_if_fenced(job, target)
+    # The file would have the time of a completed compaction, and readers take one.
+    withdraw_if_fenced(job.storage, job.instant_time, target.path)
     result = written_file(
         target,
         rows=writer.num_rows,
@@ -121,13 +124,13 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
     return attrs.evolve(result, stat=stat)
 
 
-def _withdraw_if_fenced(job: RewriteJob, target: FileTarget) -> None:
+def withdraw_if_fenced(storage: Storage, instant_time: str, path: str) -> None:
     """
     Raises:
         ConflictError: Another process took this attempt for dead and completed the compaction; the file is deleted.
     """
-    if is_fenced(job.storage, job.instant_time):
-        job.storage.delete_many([target.path])
+    if is_fenced(storage, instant_time):
+        storage.delete_many([path])
         raise ConflictError(
-            f"another process has carried out the compaction {job.instant_time}; nothing of this attempt is left"
+            f"another process has carried out the compaction {instant_time}; nothing of this attempt is left"
         )

@@ -1,0 +1,176 @@
+"""What compactions and log compactions have in common: who may begin, what is taken back, what tasks need to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import ClassVar
+
+import attrs
+
+from hudi_py.config.compaction import CompactionConfig
+from hudi_py.config.table import TableConfig, TableType
+from hudi_py.engine.base import Engine
+from hudi_py.errors import ConfigError, ConflictError, RefusedError
+from hudi_py.formats.record_schema import parse_record_schema
+from hudi_py.fsview.written_ranges import WrittenRanges
+from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.model.instant import Action, Instant, State
+from hudi_py.rows.base_file import BaseFileOptions
+from hudi_py.rows.column_ids import outdates_statistics
+from hudi_py.rows.filling import refuse_defaults
+from hudi_py.rows.log_reading import log_reading
+from hudi_py.rows.log_rules import log_rules_of
+from hudi_py.services.rewriting.progress import OnGroup
+from hudi_py.services.rewriting.tasks import RewriteJob
+from hudi_py.services.rollback.service import RollbackService
+from hudi_py.timeline.completions import pending_targets
+from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.fence import take_down_fence
+from hudi_py.timeline.row_schema import moved_columns
+from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.attempt import Attempt, take_back
+from hudi_py.txn.commit import Begun, Requested
+
+
+@attrs.frozen(kw_only=True)
+class MergingService:
+    """
+    Merges log files of one table.
+
+    Args:
+        contents: Contents of the table's timeline.
+        table: Configuration of the table.
+        config: Settings of compaction.
+        options: Layout of base files.
+        schema_text: Returns the Avro text of the table's rows for a plan of that time; None if nothing tells it.
+        engine: Runs a task for each file group.
+        metadata_table: Updated with each compaction before it completes.
+        rollback: Takes back attempts that did not complete.
+        now: Replaces the clock for planning.
+        on_group: Hears of each file group that is written.
+    """
+
+    contents: Contents
+    table: TableConfig
+    config: CompactionConfig
+    options: BaseFileOptions
+    schema_text: Callable[[str | None], str | None]
+    engine: Engine
+    metadata_table: MetadataTableKeeper
+    rollback: RollbackService
+    now: datetime | None = None
+    on_group: OnGroup | None = None
+
+    action: ClassVar[Action]
+    word: ClassVar[str]  # for messages
+
+    def take_back(self, requested_time: str) -> None:
+        """
+        Take back what an earlier attempt left (B-25).
+
+        Raises:
+            ConfigError: There is no such pending one.
+            RefusedError: A restore is pending, or the attempt may be at work.
+        """
+        timeline = self.contents.store.load()
+        found = self.pending(timeline, requested_time)
+        for instant in timeline.pending(Action.RESTORE):
+            raise RefusedError(f"{instant} is pending; finish it first with hudi-py recover")
+        if found.state is State.INFLIGHT or requested_time in pending_targets(timeline, self.contents):
+            take_back(self.contents.store, self.metadata_table.settings, requested_time, self.rollback.roll_back)
+
+    def begin(self, requested_time: str, attempt: Attempt) -> Begun:
+        """
+        Make it inflight.
+
+        Raises:
+            ConflictError: Another process has just begun it.
+        """
+        store = self.contents.store
+        with store.lock.held(f"{self.word} {requested_time}"):
+            self.metadata_table.prepare(writes_data=True)
+            requested = Requested(store, self.pending(store.load(), requested_time))
+            # It was taken back to its plan a moment ago, so whoever began it again is at work.
+            if requested.instant.state is not State.REQUESTED:
+                raise ConflictError(f"another process has just begun {requested.instant}; try again when it is done")
+            take_down_fence(store.storage, requested_time)
+            return attempt.begin(requested)
+
+    def pending(self, timeline: Timeline, requested_time: str) -> Instant:
+        """
+        Return the pending one with this time.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        for instant in timeline.pending(self.action):
+            if instant.requested_time == requested_time:
+                return instant
+        raise ConfigError(
+            f"{self.contents.store.storage.root} has no pending {self.word} {requested_time}; "
+            f"see hudi-py timeline --action {self.action.value}"
+        )
+
+    def job(self, instant: Instant, timeline: Timeline, counts: Callable[[str], bool]) -> RewriteJob:
+        """
+        Return what the tasks need to know.
+
+        Args:
+            instant: The pending instant.
+            timeline: The timeline that the work was found with.
+            counts: Whether the blocks of an instant count.
+
+        Raises:
+            RefusedError: Nothing says which columns the rows have.
+            UnsupportedTable: Log files are merged in a way that hudi_py does not know.
+        """
+        text = self.schema_text(instant.requested_time)
+        storage = self.contents.store.storage
+        if text is None:
+            raise RefusedError(f"{storage.root}: no commit and no file says which columns the rows have")
+        schema = parse_record_schema(text)
+        rules = log_rules_of(self.table.properties, storage.root)
+        refuse_defaults(rules.filling, text, storage.root)
+        reading = log_reading(rules, counts, None, schema, storage.root)
+        # The compaction of 0.15 merges every row of a key, although its reader merges the first one only.
+        reading = attrs.evolve(reading, meets_copies=rules.deletes_reset)
+        is_widened = outdates_statistics(self.contents, timeline)
+        return RewriteJob(
+            storage=storage,
+            instant_time=instant.requested_time,
+            schema=schema,
+            avro_schema=text,
+            options=attrs.evolve(
+                self.options, ranged=self.metadata_table.columns_to_range(timeline, schema, is_widened=is_widened)
+            ),
+            reading=attrs.evolve(
+                reading,
+                written=WrittenRanges(self.contents, timeline),
+                moved=moved_columns(self.contents, timeline, instant.requested_time),
+            ),
+        )
+
+    def refuse_what_came_meanwhile(self, before: Timeline, now: Timeline, ours: Instant) -> None:
+        """
+        Without a lock, other processes may have begun something since the plan was made.
+
+        Raises:
+            RefusedError: Something that the plan does not know.
+        """
+        known = set(before.instants)
+        for instant in now.without(ours):
+            # A savepoint keeps files, and a compaction deletes none.
+            if instant not in known and instant.action is not Action.SAVEPOINT:
+                raise RefusedError(f"{instant} began or completed while the {self.word} was planned")
+
+    def require_merge_on_read(self) -> None:
+        """
+        Raises:
+            ConfigError: The table has no log files.
+        """
+        if self.table.table_type is not TableType.MERGE_ON_READ:
+            raise ConfigError(
+                f"{self.contents.store.storage.root} is a COPY_ON_WRITE table: it has no log files to compact; small "
+                "files are joined by clustering"
+            )

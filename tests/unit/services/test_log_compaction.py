@@ -1,0 +1,154 @@
+"""Log compactions planned and carried out on tables of ours; beside writers, compactions and rollbacks."""
+
+import pytest
+
+from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.formats.log_block import HeaderKey, iterate_log_blocks
+from hudi_py.model.instant import Action
+from support.writes import create_table, merged_rows_of, open_table, upsert
+
+SETTINGS = {
+    "hoodie.index.bloom.num_entries": 100,
+    "hoodie.metadata.enable": True,
+    "hoodie.log.compaction.blocks.threshold": 3,
+    "hoodie.clean.automatic": False,
+    "hoodie.archive.automatic": False,
+}
+VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
+DELETED = {"id": "y", "region": "eu", "ts": 0}
+
+
+def row(key, ts, region="eu"):
+    return {"id": key, "region": region, "ts": ts}
+
+
+def table_with_logs(version, **settings):
+    """One file group with three log files: updates, a deletion, an update of what came before; one group with one."""
+    storage = create_table(version, **{"hoodie.table.type": "MERGE_ON_READ"})
+    used = SETTINGS | settings
+    upsert(storage, [row("a", 1), row("b", 1), DELETED, row("c", 1, "us")], **used)
+    upsert(storage, [row("a", 3), row("c", 2, "us")], **used)
+    upsert(storage, [DELETED], operation="DELETE", **used)
+    upsert(storage, [row("b", 2)], **used)
+    return storage
+
+
+def rows_by_id(storage, **how):
+    return sorted(merged_rows_of(storage, **how), key=lambda each: each["id"])
+
+
+def opened(storage, **more):
+    return open_table(storage, **SETTINGS, **more)
+
+
+def sound(storage):
+    return not [str(each) for each in open_table(storage).check() if each.severity.name != "INFO"]
+
+
+@VERSIONS
+@pytest.mark.parametrize("block", ["avro", "parquet"])
+def test_rows_are_the_same_and_one_file_stands_for_all(version, block):
+    """Only the group with enough blocks; as of earlier times, too; the merged file names what it stands for."""
+    more = {"hoodie.logfile.data.block.format": block}
+    storage = table_with_logs(version, **more)
+    table = opened(storage, **more)
+    before = rows_by_id(storage)
+    times = [each.requested_time for each in table.timeline.completed(Action.DELTA_COMMIT)]
+    earlier = {time: rows_by_id(storage, as_of=time) for time in times}
+    (done,) = table.compact_logs()
+    assert (done.file_groups, done.rows) == (1, 2)
+    assert rows_by_id(storage) == before
+    assert {time: rows_by_id(storage, as_of=time) for time in times} == earlier
+    found = table.timeline.find(done.instant, Action.DELTA_COMMIT)
+    commit = table.contents.commit(found)
+    assert commit.operation_type == "LOG_COMPACT"
+    (stat,) = commit.partition_to_write_stats["eu"]
+    headers = [each.header for each in iterate_log_blocks(storage.read(stat.path), stat.path)]
+    assert {header[HeaderKey.COMPACTED_BLOCK_TIMES] for header in headers} == {",".join(times[1:])}
+    assert (stat.num_deletes, stat.total_log_files_compacted) == (1, 3)
+    assert sound(storage)
+    assert not opened(storage).compact_logs()
+
+
+@VERSIONS
+def test_later_writes_and_compactions_go_on_from_it(version):
+    """Updates behind the merged block win, a second log compaction takes it up, a compaction merges all of it."""
+    storage = table_with_logs(version)
+    opened(storage).compact_logs()
+    for ts in (5, 6, 7):
+        upsert(storage, [row("a", ts), row("b", ts)], **SETTINGS)
+    upsert(storage, [row("b", 8)], operation="DELETE", **SETTINGS)
+    after = rows_by_id(storage)
+    assert [(each["id"], each["ts"]) for each in after] == [("a", 7), ("c", 2)]
+    (second,) = opened(storage).compact_logs()
+    assert rows_by_id(storage) == after
+    assert second.file_groups == 1
+    opened(storage, **{"hoodie.compact.inline.max.delta.commits": 1}).compact()
+    assert rows_by_id(storage) == after
+    opened(storage).clean(commits_retained=1)
+    assert rows_by_id(storage) == after
+    assert sound(storage)
+
+
+@VERSIONS
+def test_a_rollback_of_it_shows_the_blocks_before(version):
+    """Nothing but the merged block goes, and the commits that it stood for can be rolled back after it."""
+    storage = table_with_logs(version)
+    before = rows_by_id(storage)
+    (done,) = opened(storage).compact_logs()
+    table = opened(storage)
+    table.rollback(done.instant)
+    assert rows_by_id(storage) == before
+    last = table.timeline.completed(Action.DELTA_COMMIT)[-1]
+    table.rollback(last.requested_time)
+    assert [each["ts"] for each in rows_by_id(storage) if each["id"] == "b"] == [1]
+    assert sound(storage)
+
+
+@VERSIONS
+def test_a_plan_is_stored_carried_out_or_withdrawn(version):
+    """Stored alone it changes nothing; writes may go on beside it; cancelled it is gone."""
+    storage = table_with_logs(version)
+    before = rows_by_id(storage)
+    time = opened(storage).schedule_log_compaction()
+    assert opened(storage).timeline.pending(Action.LOG_COMPACTION)[0].requested_time == time
+    assert rows_by_id(storage) == before
+    assert opened(storage).schedule_log_compaction() is None
+    opened(storage).cancel_log_compaction(time)
+    assert not opened(storage).timeline.pending()
+    with pytest.raises(ConfigError, match="no pending log compaction"):
+        opened(storage).compact_logs(instant=time)
+
+
+@VERSIONS
+def test_writes_after_the_plan_stay_behind_the_merged_block(version):
+    """In layout 2 the plan is carried out; in layout 1, where files are numbered as they come, it is made anew."""
+    storage = table_with_logs(version)
+    time = opened(storage).schedule_log_compaction()
+    upsert(storage, [row("a", 9), row("b", 9)], **SETTINGS)
+    if version == 6:
+        with pytest.raises(RefusedError, match="since"):
+            opened(storage).compact_logs(instant=time)
+    done = opened(storage).compact_logs()[0]
+    assert (done.instant == time) is (version != 6)
+    assert [(each["id"], each["ts"]) for each in rows_by_id(storage)] == [("a", 9), ("b", 9), ("c", 2)]
+    assert not opened(storage).timeline.pending()
+    assert sound(storage)
+
+
+@VERSIONS
+def test_a_later_compaction_takes_its_place(version):
+    """It merges the same files (E-6), and the pending log compaction is refused by name, then withdrawn (E-25)."""
+    storage = table_with_logs(version)
+    before = rows_by_id(storage)
+    time = opened(storage).schedule_log_compaction()
+    plan = {"hoodie.compact.inline.max.delta.commits": 1}
+    assert opened(storage, **plan).schedule_compaction()
+    with pytest.raises(RefusedError, match="merges its log files itself"):
+        opened(storage).compact_logs(instant=time)
+    assert opened(storage).compact_logs() == []
+    (done,) = opened(storage, **plan).compact()
+    assert done.file_groups == 2
+    assert rows_by_id(storage) == before
+    assert not opened(storage).timeline.pending()
+    assert sound(storage)
