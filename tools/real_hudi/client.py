@@ -132,14 +132,14 @@ class RealHudi:
         return int(self._call("list_everything", table=_path(table), use_metadata=use_metadata))
 
     def schedule(self, table: str | Path, service: str, options: Mapping[str, object] | None = None) -> str | None:
-        """Store the plan of a ``CLEAN``, ``COMPACT`` or ``CLUSTER``; returns its instant, None for nothing to plan."""
+        """Store the plan of a ``CLEAN``, ``COMPACT``, ``LOG_COMPACT`` or ``CLUSTER``; returns its instant if there is one."""
         time = self._call("schedule", table=_path(table), service=service, options=_texts(options))
         return None if time is None else str(time)
 
     def carry_out(
         self, table: str | Path, service: str, instant: str, options: Mapping[str, object] | None = None
     ) -> None:
-        """Carry out a pending ``COMPACT`` or ``CLUSTER``."""
+        """Carry out a pending ``COMPACT``, ``LOG_COMPACT`` or ``CLUSTER``."""
         self._call("carry_out", table=_path(table), service=service, instant=instant, options=_texts(options))
 
     def schedule_undo(self, table: str | Path, instant: str, *, restore: bool = False) -> str:

@@ -161,18 +161,22 @@ class Operations:
         self._with_client(table, options, lambda client: client.restoreToSavepoint(instant))
 
     def schedule(self, table: str, service: str, options: dict[str, str] | None = None) -> str | None:
-        """Store the plan of a ``CLEAN``, ``COMPACT`` or ``CLUSTER`` and carry nothing out; None: nothing to plan."""
+        """Store the plan of a ``CLEAN``, ``COMPACT``, ``LOG_COMPACT`` or ``CLUSTER``; None if there is nothing to plan."""
         kind = getattr(self._hudi.jvm.org.apache.hudi.common.model.TableServiceType, service)
         nothing = self._hudi.option()
         time = self._with_client(table, options, lambda client: unwrap(client.scheduleTableService(nothing, kind)))
         return None if time is None else str(time)
 
     def carry_out(self, table: str, service: str, instant: str, options: dict[str, str] | None = None) -> None:
-        """Carry out a pending ``COMPACT`` or ``CLUSTER``."""
+        """Carry out a pending ``COMPACT``, ``LOG_COMPACT`` or ``CLUSTER``."""
 
         def run(client: Any) -> None:
             if service == "CLUSTER":
                 client.cluster(instant, True)
+            elif service == "LOG_COMPACT":
+                done = client.logCompact(instant)
+                if not self._hudi.version.startswith(("0.", "1.0.")):  # those commit by themselves
+                    client.commitLogCompaction(instant, done, self._hudi.option())
             elif self._hudi.version.startswith(("0.", "1.0.")):
                 client.compact(instant)  # commits by itself
             else:
