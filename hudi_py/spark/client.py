@@ -103,6 +103,18 @@ class WriteClient(RowVerbs[DataFrame]):
         """
         return self.table.clean(engine=SparkEngine(self._spark), on_progress=on_progress)
 
+    def compact_logs(self) -> list[RewriteResult]:
+        """
+        Compact the log files of a merge-on-read table among themselves; log files are written on executors.
+
+        Returns:
+            The log compactions that were carried out, oldest first; empty if there was nothing to do.
+
+        Raises:
+            As `hudi_py.Table.compact_logs`.
+        """
+        return self.table.compact_logs(engine=SparkEngine(self._spark))
+
     def compact(self) -> list[RewriteResult]:
         """
         Compact the table as the settings say; Spark executors write the base files, a task for each file group.

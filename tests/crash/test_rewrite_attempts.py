@@ -12,6 +12,7 @@ from hudi_py.model.instant import Action, State
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.services.clustering import execute as clustering
 from hudi_py.services.compaction import execute as compaction
+from hudi_py.services.log_compaction import service as log_compaction
 from hudi_py.services.recovery.finding import Problem, Step
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
@@ -19,17 +20,21 @@ from hudi_py.table import Table
 from support.writes import ALONE, SCHEMA, START, create_table, merged_rows_of, open_table, upsert
 
 QUICK = {**ALONE, "hoodie.index.bloom.num_entries": 100, "hoodie.compact.inline.max.delta.commits": 1}
+QUICK["hoodie.log.compaction.blocks.threshold"] = 1
 ROWS = [{"id": f"k{number}", "region": "eu", "ts": number} for number in range(3)]
 SERVICES = {
     "cluster": (clustering, "rewrite_group", lambda table: table.cluster(sort_by="ts")),
     "compact": (compaction, "compact_slice", lambda table: table.compact()),
+    "compact logs": (log_compaction, "merge_slice", lambda table: table.compact_logs()),
 }
 
 
 def table_for(what, version, storage=None):
     """Small files, or a base file with a log file."""
-    storage = create_table(version, storage, **({"hoodie.table.type": "MERGE_ON_READ"} if what == "compact" else {}))
-    if what == "compact":
+    storage = create_table(
+        version, storage, **({"hoodie.table.type": "MERGE_ON_READ"} if what.startswith("compact") else {})
+    )
+    if what.startswith("compact"):
         upsert(storage, [{**row, "ts": -1} for row in ROWS], **QUICK)
         upsert(storage, ROWS, **QUICK)
     else:
@@ -43,8 +48,8 @@ def pending_of(storage):
 
 
 def planned_action(what, version):
-    if what == "compact":
-        return Action.COMPACTION
+    if what.startswith("compact"):
+        return Action.LOG_COMPACTION if what.endswith("logs") else Action.COMPACTION
     return Action.REPLACE_COMMIT if version == 6 else Action.CLUSTERING
 
 

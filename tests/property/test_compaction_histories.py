@@ -1,10 +1,12 @@
-"""Random histories with compactions in them: writes, cleans, rollbacks, restores and archivals in any order."""
+"""Random histories with compactions of both kinds: writes, cleans, rollbacks, restores and archivals in any order."""
 
 import random
+from contextlib import suppress
 
 import pytest
 
 from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.testing import Crash, StopBefore
 from support.laws import SHARE
 from support.writes import create_table, merged_rows_of, open_table, upsert
 
@@ -12,6 +14,7 @@ REGIONS = {"a": "eu", "b": "us", "c": "eu", "d": "us"}
 SETTINGS = {
     "hoodie.index.bloom.num_entries": 100,
     "hoodie.compact.inline.max.delta.commits": 1,
+    "hoodie.log.compaction.blocks.threshold": 2,
     "hoodie.keep.min.commits": 2,
     "hoodie.keep.max.commits": 3,
     "hoodie.clean.commits.retained": 1,
@@ -19,6 +22,7 @@ SETTINGS = {
 }
 STEPS = ("write", "write", "delete", "plan", "compact", "compact", "clean", "archive", "savepoint", "restore")
 STEPS += ("roll back the last write", "roll back the last compaction", "recover")
+STEPS += ("plan logs", "compact logs", "compact logs", "roll back the last log compaction", "die")
 
 
 class History:
@@ -57,6 +61,10 @@ class History:
         elif name == "restore" and self.savepoint is not None:
             table.restore(self.savepoint[0])
             self.rows = dict(self.savepoint[1])
+        elif name == "roll back the last log compaction" and deltas and self.is_merged(deltas[-1]):
+            table.rollback(deltas[-1].requested_time)
+        elif name == "die":
+            self.die()
         elif name == "roll back the last write" and deltas and deltas[-1].requested_time in self.before:
             table.rollback(deltas[-1].requested_time)
             self.rows = dict(self.before[deltas[-1].requested_time])
@@ -65,7 +73,18 @@ class History:
         else:
             plain = {"plan": table.schedule_compaction, "compact": table.compact, "clean": table.clean}
             plain |= {"archive": table.archive, "recover": table.recover}
+            plain |= {"plan logs": table.schedule_log_compaction, "compact logs": table.compact_logs}
             plain.get(name, list)()
+
+    def is_merged(self, instant):
+        """Whether it is a log compaction."""
+        return self.table().contents.commit(instant).operation_type == "LOG_COMPACT"
+
+    def die(self):
+        """A log compaction whose process ends at a random mutation."""
+        with suppress(Crash):
+            failing = StopBefore(self.storage, self.chance.randrange(1, 16))
+            open_table(failing, **self.settings).compact_logs()
 
 
 @pytest.mark.slow

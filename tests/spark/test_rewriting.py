@@ -11,13 +11,18 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize("version", [6, 9])
-def test_executors_compact_and_cluster(trips, version):
+def test_executors_compact_logs_and_files_and_cluster(trips, version):
     """Rows are those of the model before and after each; a group of the plan is a task, and a rewrite replaces it."""
     mor = {"hoodie.datasource.write.table.type": "MERGE_ON_READ", "hoodie.compact.inline.max.delta.commits": "1"}
+    mor["hoodie.log.compaction.blocks.threshold"] = "2"
     table = trips(PARTITIONED | mor | {"hoodie.parquet.small.file.limit": "0"}, version)
     for number in range(3):
         table.insert([trip(10 * number + each) for each in range(10)])
     table.upsert([trip(number, 2) for number in range(0, 30, 2)])
+    table.upsert([trip(number, 3) for number in range(0, 30, 3)])
+    (merged,) = table.client.compact_logs()
+    assert merged.file_groups > 1
+    assert table.expected() == table.stored()
     before = hudi_py.open_table(table.path)
     with_logs = sum(bool(each.log_files) for path in before.partitions() for each in before.file_slices(path))
     (compacted,) = table.client.compact()

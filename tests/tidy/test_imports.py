@@ -101,6 +101,7 @@ SERVICES = {  # an import between two services; None stands for all of them
     "usage": {"clean", "explain"},  # the planner's verdicts, in the words of explain
     "simulation": {"clean"},
     "doctor": {"archive", "check", "clean", "explain", "usage"},  # what they would do, and the form of a finding
+    "log_compaction": {"compaction", "rewriting", "rollback"},
     "maintenance": {"clean"},
     "orphans": {"check"},  # what the check knows of every file
     "undo": {"clean"},  # its notes on what has been examined

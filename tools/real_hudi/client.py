@@ -132,7 +132,7 @@ class RealHudi:
         return int(self._call("list_everything", table=_path(table), use_metadata=use_metadata))
 
     def schedule(self, table: str | Path, service: str, options: Mapping[str, object] | None = None) -> str | None:
-        """Store the plan of a ``CLEAN``, ``COMPACT``, ``LOG_COMPACT`` or ``CLUSTER``; returns its instant if there is one."""
+        """Store the plan of a ``CLEAN``, ``COMPACT``, ``LOG_COMPACT`` or ``CLUSTER``; returns its instant, or None."""
         time = self._call("schedule", table=_path(table), service=service, options=_texts(options))
         return None if time is None else str(time)
 

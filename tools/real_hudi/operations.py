@@ -161,7 +161,7 @@ class Operations:
         self._with_client(table, options, lambda client: client.restoreToSavepoint(instant))
 
     def schedule(self, table: str, service: str, options: dict[str, str] | None = None) -> str | None:
-        """Store the plan of a ``CLEAN``, ``COMPACT``, ``LOG_COMPACT`` or ``CLUSTER``; None if there is nothing to plan."""
+        """Store the plan of a ``CLEAN``, ``COMPACT``, ``LOG_COMPACT`` or ``CLUSTER``; None: nothing to plan."""
         kind = getattr(self._hudi.jvm.org.apache.hudi.common.model.TableServiceType, service)
         nothing = self._hudi.option()
         time = self._with_client(table, options, lambda client: unwrap(client.scheduleTableService(nothing, kind)))

@@ -49,6 +49,16 @@ class LogCompactionJob:
     tells_slice: bool
     records_slice: bool
 
+    @property
+    def storage(self) -> Storage:
+        """Storage of the table."""
+        return self.rewrite.storage
+
+    @property
+    def instant_time(self) -> str:
+        """Requested time of the log compaction."""
+        return self.rewrite.instant_time
+
 
 @attrs.frozen(kw_only=True)
 class MergeWork:
@@ -90,7 +100,7 @@ def merge_slice(job: LogCompactionJob, work: MergeWork) -> WrittenFile:
     """
     started = MONOTONIC()
     rewrite, planned = job.rewrite, work.planned
-    storage, base = rewrite.storage, work.there.base_file
+    storage, base = job.storage, work.there.base_file
     target = LogTarget(
         file_slice=LogSlice(
             partition_path=planned.partition_path,
@@ -100,11 +110,11 @@ def merge_slice(job: LogCompactionJob, work: MergeWork) -> WrittenFile:
             logs=work.there.log_files,
         ),
         write_token=rewrite.new_token(),
-        instant_time=rewrite.instant_time,
+        instant_time=job.instant_time,
         tells_slice=job.tells_slice,
         records_slice=job.records_slice,
     )
-    reading = attrs.evolve(rewrite.reading, until=rewrite.instant_time)
+    reading = attrs.evolve(rewrite.reading, until=job.instant_time)
     columns = chosen_columns(rewrite.schema, None, with_meta=True)
     blocks = list(blocks_of(storage, planned, reading))
     shape = reading.shape(columns)
@@ -125,13 +135,13 @@ def merge_slice(job: LogCompactionJob, work: MergeWork) -> WrittenFile:
     content = encode_merged_log(rows, deleted, times, target, rewrite.avro_schema, job.options)
     # As each release writes them, see `hudi_py.writing.files`.
     kind = MarkerType.APPEND if job.tells_slice else MarkerType.CREATE
-    create_marker(storage, rewrite.instant_time, Marker(planned.partition_path, target.name, kind))
-    withdraw_if_fenced(storage, rewrite.instant_time, target.path)
+    create_marker(storage, job.instant_time, Marker(planned.partition_path, target.name, kind))
+    withdraw_if_fenced(storage, job.instant_time, target.path)
     try:
         storage.create_new(target.path, content)
     except AlreadyExists:
         raise ConflictError(f"{storage.root}/{target.path} was written by another process meanwhile") from None
-    withdraw_if_fenced(storage, rewrite.instant_time, target.path)
+    withdraw_if_fenced(storage, job.instant_time, target.path)
     elapsed_ms = round((MONOTONIC() - started) * 1000)
     stat = log_stat(target, rows=rows.num_rows, deleted=len(deleted), size_bytes=len(content), elapsed_ms=elapsed_ms)
     logged = sum(len(each.keys) for each in records)

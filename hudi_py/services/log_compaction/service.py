@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 import attrs
 
@@ -51,6 +52,8 @@ from hudi_py.timeline.row_schema import column_ids
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.attempt import Attempt, take_back
 from hudi_py.txn.commit import Prepared, withdraw
+
+_INGESTION: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
 @attrs.frozen(kw_only=True)
@@ -205,7 +208,7 @@ class LogCompactionService(MergingService):
             job, works = self._job(begun.instant, found), found.works
             engine = self.engine
             if engine.name == "spark":  # are its executors fit for the table?
-                engine = engine.prepared(job.rewrite.storage, len(works))
+                engine = engine.prepared(job.storage, len(works))
             threads = (
                 engine.slots if engine.name == "spark" else max(1, engine.slots // 2)
             )  # the work is the processor's
@@ -265,7 +268,21 @@ class LogCompactionService(MergingService):
                 f"log compaction {requested_time} cannot be carried out any more: {found}; nothing was changed; "
                 "hudi-py compact --logs withdraws its plan and makes a new one"
             )
+        self._refuse_writers(requested_time, found.timeline)
         return found
+
+    def _refuse_writers(self, requested_time: str, timeline: Timeline) -> None:
+        """
+        Raises:
+            ConflictError: The log file of a pending write may come to lie before the merged block.
+        """
+        for instant in timeline.pending(*_INGESTION):
+            is_before = self.table.format.log_naming.tells_slice or instant.requested_time < requested_time
+            if is_before and not self.contents.is_clustering(instant):
+                raise ConflictError(
+                    f"{instant} is pending, and its log file may come to lie before the merged block; try again when "
+                    "it is completed, or roll it back with hudi-py recover if its process has ended"
+                )
 
     def _latest(
         self, timeline: Timeline, listing: Listing, plan: CompactionPlan, instant: Instant
@@ -296,27 +313,22 @@ class LogCompactionService(MergingService):
         Raises:
             ConflictError: It does not; this attempt is taken back by the next run.
         """
-        known = {(each.requested_time, each.comparable_action) for each in found.timeline.writes.completed()}
-        new = [
-            each
-            for each in now.writes
-            if (each.requested_time, each.comparable_action) not in known
-            and (each.requested_time, each.action) != (ours.requested_time, ours.action)
-        ]
+        known = frozenset(found.timeline.writes)
+        new = [each for each in now.writes.without(ours) if each not in known]
         here = {(each.requested_time, each.comparable_action) for each in now.writes.completed()}
         first = now.first_not_savepointed
-        gone = sorted(time for time, action in known - here if first is None or time >= first)
-        if gone:
-            raise ConflictError(f"{gone[0]} was rolled back while log files were merged; try again")
+        for each in found.timeline.writes.completed():
+            is_archived = first is not None and each.requested_time < first
+            if (each.requested_time, each.comparable_action) not in here and not is_archived:
+                raise ConflictError(f"{each} was rolled back while log files were merged; try again")
         for each in new:
-            if each.action in (Action.COMMIT, Action.COMPACTION):
-                raise ConflictError(f"{each} merges the same log files; this log compaction was not completed")
-            # In layout 1 log files are numbered in the order in which they came, and a running write may have a number.
-            if self.table.format.log_naming.tells_slice and each.action is not Action.LOG_COMPACTION:
+            # In layout 1 log files are numbered in the order in which they came.
+            if self.table.format.log_naming.tells_slice and each.action in _INGESTION:
                 raise ConflictError(
                     f"{each} began or completed while log files were merged; this log compaction was not completed, "
                     "run it again"
                 )
+        self._refuse_writers(ours.requested_time, now)
         if not new:
             return
         opened = self._opened(ours.requested_time)
