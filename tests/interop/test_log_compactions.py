@@ -38,7 +38,8 @@ class Sides:
 
     def write(self, count, *, by_hudi):
         self.number += 1
-        rows = range(12) if self.number == 1 else numbers(self.number, 12, count)
+        # What is deleted never comes back: Hudi 1.0.2 cannot read a slice in which a row follows a delete by key.
+        rows = range(16) if self.number == 1 else numbers(self.number, 12, count)
         batch = self.model.upsert(PARTITIONED.batch(rows, self.number))
         if by_hudi:
             self.peer.write(self.path, batch, "upsert", MOR | QUIET)
@@ -63,11 +64,11 @@ class Sides:
 
 @pytest.fixture
 def sides(peer, ours, tmp_path):
-    """Twelve rows, then updates and deletions in log files of both sides."""
+    """Sixteen rows, then updates and deletions in log files of both sides."""
     found = Sides(peer, ours, tmp_path)
     found.write(12, by_hudi=False)
     found.write(9, by_hudi=True)
-    found.delete(3, 7, by_hudi=False)
+    found.delete(12, 13, by_hudi=False)
     found.write(9, by_hudi=False)
     found.write(9, by_hudi=True)
     return found
@@ -97,7 +98,7 @@ def test_each_side_carries_out_the_plans_of_the_other(sides):
     sides.peer.carry_out(sides.path, "LOG_COMPACT", time, THREE)
     assert not pending(sides.path)
     sides.check()
-    sides.delete(1, 2, by_hudi=True)
+    sides.delete(14, 15, by_hudi=True)
     sides.write(9, by_hudi=False)
     sides.write(9, by_hudi=True)
     assert opened(sides.path).compact_logs()
