@@ -128,7 +128,7 @@ def records_of(blocks: Iterable[tuple[LogBlock, str]], shape: RecordShape) -> It
         if block.block_type is BlockType.DELETE:
             deleted = decode_delete_block(block.content, source)
             if deleted:
-                yield attrs.evolve(_deletes(deleted, shape), positions_in=_positions_in(block))
+                yield attrs.evolve(_deletes(deleted, shape), positions_in=positions_in(block))
             continue
         moved = None if shape.moved is None else shape.moved.of(block.header[HeaderKey.INSTANT_TIME])
         if moved is None:
@@ -141,7 +141,7 @@ def records_of(blocks: Iterable[tuple[LogBlock, str]], shape: RecordShape) -> It
         if shape.avro_widens_floats and block.block_type is not BlockType.PARQUET_DATA:
             batch = widen_floats(batch, shape.schema)
         rows = _rows(batch, shape, source, is_partial=block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true")
-        yield attrs.evolve(rows, positions_in=_positions_in(block))
+        yield attrs.evolve(rows, positions_in=positions_in(block))
 
 
 def rows_of_log_file(storage: Storage, path: str) -> list[pa.RecordBatch]:
@@ -165,7 +165,8 @@ def rows_of_log_file(storage: Storage, path: str) -> list[pa.RecordBatch]:
     return [batch for batch in found if batch.num_rows] or found[:1]
 
 
-def _positions_in(block: LogBlock) -> str | None:
+def positions_in(block: LogBlock) -> str | None:
+    """Return the time of the base file in which a block gives the position of each record; None if it does not."""
     if not block.header.get(HeaderKey.RECORD_POSITIONS):
         return None
     return block.header.get(HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS)

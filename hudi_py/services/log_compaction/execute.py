@@ -22,7 +22,8 @@ from hudi_py.rows.column_ranges import ranges_of_rows
 from hudi_py.rows.log_file import LogFileOptions, LogSlice, LogTarget, deleted_keys, encode_merged_log, log_stat
 from hudi_py.rows.log_merge import MergedLogs, merge_records
 from hudi_py.rows.log_reading import LogReading, blocks_of
-from hudi_py.rows.log_records import Kind, flagged_rows, records_of
+from hudi_py.rows.log_records import Kind, flagged_rows, positions_in, records_of
+from hudi_py.rows.lookup import read_keys
 from hudi_py.rows.read import chosen_columns
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import MONOTONIC
@@ -81,11 +82,22 @@ def count_blocks(storage: Storage, file_slice: FileSlice, reading: LogReading) -
     Raises:
         CorruptMetadata: A log file is damaged.
     """
-    count, has_parts = 0, False
+    count, has_parts, times = 0, False, set[str | None]()
     for block, _ in blocks_of(storage, file_slice, reading):
         count += 1
         has_parts |= block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true"
-    return Blocks(count=count, has_parts=has_parts)
+        times.add(positions_in(block))
+    return Blocks(count=count, has_parts=has_parts, has_copies=_has_copies(storage, file_slice, times))
+
+
+def _has_copies(storage: Storage, file_slice: FileSlice, times: set[str | None]) -> bool:
+    """Whether its base file, whose time is the only one of *times* (see `positions_in`), holds a key several times."""
+    base = file_slice.base_file
+    if base is None or times != {base.instant_time}:
+        return False
+    with storage.open_read(join_path(file_slice.partition_path, base.name)) as stream:
+        keys = read_keys(stream)
+    return len(keys.unique()) < len(keys)
 
 
 def merge_slice(job: LogCompactionJob, work: MergeWork) -> WrittenFile:
@@ -123,6 +135,11 @@ def merge_slice(job: LogCompactionJob, work: MergeWork) -> WrittenFile:
     if reading.rules.filling is not None or any(each.columns is not None for each in records):
         raise UnsupportedTable(
             f"{where} has updates of some columns, which only a compaction merges; run hudi-py compact"
+        )
+    if _has_copies(storage, work.there, {each.positions_in for each in records}):
+        raise UnsupportedTable(
+            f"{where} has a base file that holds a key several times; its log files change all of these rows, and a "
+            "merged block would change the first one only; run hudi-py compact"
         )
     merged = merge_records(records, shape, reading.rules)
     rows = _rows(merged, columns, reading, where)

@@ -33,10 +33,13 @@ class Blocks:
     Args:
         count: Number of data and delete blocks that count.
         has_parts: Whether some update only some columns.
+        has_copies: Whether they change all rows of a key that the base file holds several times: by their positions,
+            which a merged block does not have.
     """
 
     count: int
     has_parts: bool = False
+    has_copies: bool = False
 
 
 def judge_due(timeline: Timeline, config: CompactionConfig, merged: Iterable[str], *, by_commits: bool) -> Due:
@@ -123,6 +126,8 @@ def plan_log_compaction(
 def _too_few(files: int, blocks: Blocks, minimum: int, *, counts_files: bool) -> str | None:
     if blocks.has_parts:
         return "its log files have updates of some columns, which only a compaction merges"
+    if blocks.has_copies:
+        return "its base file holds a key several times, and a merged block would change the first row only"
     if not blocks.count:
         return "none of its log blocks counts"
     if blocks.count >= minimum or (counts_files and files >= minimum):

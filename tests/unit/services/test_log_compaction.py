@@ -1,11 +1,13 @@
 """Log compactions planned and carried out on tables of ours; beside writers, compactions and rollbacks."""
 
+import attrs
+import pyarrow as pa
 import pytest
 
 from hudi_py.errors import ConfigError, RefusedError
-from hudi_py.formats.log_block import HeaderKey, iterate_log_blocks
+from hudi_py.formats.log_block import HeaderKey, encode_log_block, iterate_log_blocks
 from hudi_py.model.instant import Action
-from support.writes import create_table, merged_rows_of, open_table, upsert
+from support.writes import SCHEMA, create_table, merged_rows_of, open_table, upsert
 
 SETTINGS = {
     "hoodie.index.bloom.num_entries": 100,
@@ -152,3 +154,29 @@ def test_a_later_compaction_takes_its_place(version):
     assert rows_by_id(storage) == before
     assert not opened(storage).timeline.pending()
     assert sound(storage)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_copies_of_a_key_that_positions_change_are_left_to_compactions(copies):
+    """A merged block has no positions, and would change the first row of the key only: old rows would be shown."""
+    used = SETTINGS | {"hoodie.metadata.enable": False, "hoodie.log.compaction.blocks.threshold": 2}
+    storage = create_table(9, **{"hoodie.table.type": "MERGE_ON_READ"})
+    rows = pa.Table.from_pylist([row("a", 1)] * copies + [row("b", 1)], schema=SCHEMA)
+    open_table(storage, **used).bulk_insert(rows)
+    for ts in (2, 3):
+        upsert(storage, [row("a", ts)], **used)
+    (file_slice,) = open_table(storage).file_slices("eu")
+    known = {HeaderKey.RECORD_POSITIONS: "x"}
+    known[HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS] = file_slice.base_instant_time
+    for log in file_slice.log_files:
+        blocks = iterate_log_blocks(storage.read(f"eu/{log.name}"), log.name)
+        told = [attrs.evolve(each, header={**each.header, **{int(k): v for k, v in known.items()}}) for each in blocks]
+        storage.delete_many([f"eu/{log.name}"])
+        storage.create_new(f"eu/{log.name}", b"".join(map(encode_log_block, told)))
+    before = rows_by_id(storage)
+    assert [each["ts"] for each in before] == [3] * copies + [1]
+    outlook = open_table(storage, **used).services.log_compaction().plan()
+    assert outlook.would_schedule is (copies == 1)
+    assert all("several times" in each.reason for each in outlook.left)
+    open_table(storage, **used).compact_logs()
+    assert rows_by_id(storage) == before
