@@ -4,7 +4,7 @@ Contestant ``hudi_py``, driven through its public API.
 
     contestant.py [--variant local|spark] [--heap 4g] [--cores 2]
 
-``local`` cleans with threads and starts no JVM unless rows are written; ``spark`` cleans on executors. No state is kept
+``local`` cleans with threads and writes without Spark; ``spark`` cleans and writes on executors. No state is kept
 between two calls that a fresh process would not have. Timeline and base files are written durably (fsync), which real
 Hudi does not do: say so beside the figures of small commits.
 """
@@ -28,6 +28,8 @@ try:
 except ImportError:
     from bench_common import Meter, serve
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from inputs import SETTINGS, small_batch
 
@@ -40,6 +42,13 @@ PARSER.add_argument("--cores", default="2")
 PARSER.add_argument("--table-version", type=int, default=6, choices=(6, 8, 9))
 ARGUMENTS = PARSER.parse_args()
 SCRATCH = Path(tempfile.mkdtemp(prefix="bench-hudi-py-"))
+SMALL_FILE_PARTITIONS = 4
+QUIET = {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False}
+CLUSTERING = {
+    "hoodie.clustering.plan.strategy.small.file.limit": 300 << 20,
+    "hoodie.clustering.plan.strategy.target.file.max.bytes": 1 << 30,
+    "hoodie.clustering.plan.strategy.max.num.groups": 30,
+}
 _sessions: list[Any] = []
 
 
@@ -142,27 +151,42 @@ def timeline(path: str, decode: bool = True) -> dict[str, Any]:
     return answer
 
 
-def write_base(inputs: str, path: str, mdt: bool) -> dict[str, Any]:
+def write_base(inputs: str, path: str, mdt: bool, table_type: str = "COPY_ON_WRITE") -> dict[str, Any]:
     """Create a table with the base rows."""
     shutil.rmtree(path, ignore_errors=True)
-    frame = session().read.parquet(f"{inputs}/base")
-    creating = {**SETTINGS, "hoodie.write.table.version": ARGUMENTS.table_version}
-    with Meter(pids()) as meter:
-        client(path, mdt, **creating).bulk_insert(frame)
-    return meter.dict()
+    creating = {
+        **SETTINGS,
+        "hoodie.write.table.version": ARGUMENTS.table_version,
+        "hoodie.datasource.write.table.type": table_type,
+    }
+    return _commit(path, "bulk_insert", f"{inputs}/base", {**creating, "hoodie.metadata.enable": mdt})
 
 
 def write(inputs: str, path: str, op: str, batch: str, mdt: bool) -> dict[str, Any]:
     """One commit on a prepared table."""
-    frame = session().read.parquet(f"{inputs}/{batch}")
+    return _commit(path, op, f"{inputs}/{batch}", {"hoodie.metadata.enable": mdt})
+
+
+def _commit(path: str, operation: str, files: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Write the rows of Parquet files; of ``local`` without Spark, and their reading is measured, too."""
+    if ARGUMENTS.variant == "local":
+        with Meter(pids()) as meter:
+            hudi_py.write(path, parquet_files(files), operation, settings=settings)
+        return meter.dict()
+    frame = session().read.parquet(files)
     with Meter(pids()) as meter:
-        getattr(client(path, mdt), op)(frame)
+        getattr(client(path, **settings), operation)(frame)
     return meter.dict()
+
+
+def parquet_files(folder: str) -> list[str]:
+    """The Parquet files of a folder."""
+    return sorted(str(path) for path in Path(folder).glob("*.parquet"))
 
 
 def count(path: str) -> int:
     """Rows of the latest snapshot."""
-    return int(hudi_py.read(session(), path).count())
+    return sum(batch.num_rows for batch in hudi_py.open_table(path).rows(columns=["id"]))
 
 
 def read(path: str, columns: list[str] | None, after: str | None = None, where: str | None = None) -> dict[str, Any]:
@@ -208,13 +232,42 @@ def inspect(path: str) -> dict[str, Any]:
 
 
 def small_files(inputs: str, path: str, mdt: bool, files: int) -> int:
-    """Not measured yet."""
-    raise NotImplementedError("clustering is not part of hudi_py yet")
+    """The base rows as small files in four partitions; returns the number of base files."""
+    shutil.rmtree(path, ignore_errors=True)
+    rows = pa.concat_tables(pq.read_table(path) for path in parquet_files(f"{inputs}/base"))
+    last_digits = pc.cast(pc.utf8_slice_codeunits(rows["id"], -1), pa.int64())
+    regions = pc.binary_join_element_wise("r", pc.cast(pc.bit_wise_and(last_digits, 3), pa.string()), "")
+    rows = rows.set_column(rows.column_names.index("region"), "region", regions)
+    settings = {
+        **SETTINGS,
+        "hoodie.write.table.version": ARGUMENTS.table_version,
+        "hoodie.metadata.enable": mdt,
+        **QUIET,
+    }
+    share = -(-rows.num_rows // (files // SMALL_FILE_PARTITIONS))
+    for start in range(0, rows.num_rows, share):
+        hudi_py.write(path, rows.slice(start, share), "bulk_insert", settings=settings)
+    return _base_files(path)
 
 
 def cluster(path: str, mdt: bool) -> dict[str, Any]:
-    """Not measured yet."""
-    raise NotImplementedError("clustering is not part of hudi_py yet")
+    """``plan`` ends with the requested clustering on disk, ``exec`` with the completed one."""
+    settings = {**CLUSTERING, **QUIET, "hoodie.metadata.enable": mdt}
+    engine = None
+    if ARGUMENTS.variant == "spark":
+        from hudi_py.spark.engine import SparkEngine
+
+        engine = SparkEngine(session())
+    with Meter(pids()) as planning:
+        instant = hudi_py.open_table(path, settings=settings).services.clustering(engine=engine).schedule()
+    if instant is None:
+        return {"plan": planning.dict(instant=None)}
+    before = _base_files(path)
+    with Meter(pids()) as running:
+        service = hudi_py.open_table(path, settings=settings).services.clustering(engine=engine)
+        service.execute(instant.requested_time)
+    answer = running.dict(new_files=_base_files(path) - before)
+    return {"plan": planning.dict(instant=str(instant)), "exec": answer}
 
 
 def _base_files(path: str) -> int:

@@ -118,20 +118,21 @@ def timeline(path: str, decode: bool = True) -> dict[str, Any]:
     return answer
 
 
-def write_base(inputs: str, path: str, mdt: bool) -> dict[str, Any]:
+def write_base(inputs: str, path: str, mdt: bool, table_type: str = "COPY_ON_WRITE") -> dict[str, Any]:
     """Create a table with the base rows."""
     shutil.rmtree(path, ignore_errors=True)
     frame = hudi().spark.read.parquet(f"{inputs}/base")
     with Meter([hudi().pid]) as meter:
-        _save(frame, path, "bulk_insert", mdt, "overwrite")
+        _save(frame, path, "bulk_insert", mdt, "overwrite", {"hoodie.datasource.write.table.type": table_type})
     return meter.dict()
 
 
 def write(inputs: str, path: str, op: str, batch: str, mdt: bool) -> dict[str, Any]:
     """One commit on a prepared table."""
     frame = hudi().spark.read.parquet(f"{inputs}/{batch}")
+    table_type = str(hudi().meta_client(path).getTableType().name())
     with Meter([hudi().pid]) as meter:
-        _save(frame, path, op, mdt, "append")
+        _save(frame, path, op, mdt, "append", {"hoodie.datasource.write.table.type": table_type})
     return meter.dict()
 
 

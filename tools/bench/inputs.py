@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 
 PARTITIONS = 20
 FILES = 4
+LOCAL_PARTITIONS = 2
+WRITE_SHARES = {"spread": 0.2, "local": 0.2, "fresh": 0.2, "gone": 0.1}
+"""Rows of the batches, as shares of the base rows."""
 KEY = "key-%012d"
 READ_COLUMNS = ("id", "ts", "region", "a", "b", "c")
 SETTINGS = {
@@ -42,13 +45,28 @@ def rows(numbers: list[int], version: int) -> pa.Table:
     )
 
 
-def make_inputs(folder: Path, base_rows: int, batch_rows: int) -> None:
-    """``base``, and ``spread``: half of it replaces keys all over the base, half is new."""
+def make_inputs(folder: Path, base_rows: int) -> None:
+    """
+    ``base`` and the batches of the writing workload.
+
+    ``spread``: half of it replaces keys all over the base, half is new; ``local``: the same in two partitions;
+    ``fresh``: new keys; ``gone``: keys of the base.
+    """
     chance = random.Random(11)  # noqa: S311  (reproducible rows)
-    half = min(batch_rows // 2, base_rows)
-    spread = [*chance.sample(range(base_rows), half), *range(base_rows, base_rows + half)]
-    chance.shuffle(spread)
-    for name, numbers, version in (("base", list(range(base_rows)), 1), ("spread", spread, 2)):
+    sizes = {name: int(base_rows * share) for name, share in WRITE_SHARES.items()}
+    two_partitions = [number for number in range(base_rows) if number % PARTITIONS < LOCAL_PARTITIONS]
+    fresh = [number for number in range(base_rows, base_rows * PARTITIONS) if number % PARTITIONS < LOCAL_PARTITIONS]
+    half, local = sizes["spread"] // 2, sizes["local"] // 2
+    batches = {
+        "base": (list(range(base_rows)), 1),
+        "spread": ([*chance.sample(range(base_rows), half), *range(base_rows, base_rows + half)], 2),
+        "local": ([*chance.sample(two_partitions, local), *fresh[:local]], 2),
+        "fresh": (list(range(base_rows, base_rows + sizes["fresh"])), 2),
+        "gone": (chance.sample(range(base_rows), sizes["gone"]), 2),
+    }
+    for name, (numbers, version) in batches.items():
+        if name != "base":
+            chance.shuffle(numbers)
         (folder / name).mkdir(parents=True)
         size = -(-len(numbers) // FILES)
         for part in range(FILES):

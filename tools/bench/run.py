@@ -24,14 +24,14 @@ from typing import Any, Final
 
 from bench_common import Contestant
 from bench_report import report
-from inputs import make_inputs
 from make_table import make_table
 from reading import CASES, Reading
+from writing import TABLES, Writing, title, turns
 
 HERE: Final = Path(__file__).resolve().parent
 LIMIT: Final = "limit"
 RUST: Final = "hudi-rs"
-WORKLOADS: Final = ("timeline", "clean", "small", "upsert", "read")
+WORKLOADS: Final = ("timeline", "clean", "small", "write", "read")
 DEFAULT_CONTESTANTS: Final = "hudi:0.15.0,hudi:1.1.1,hudi:1.2.0,hudi_py:local,hudi_py:spark,hudi-rs,limit"
 UNMEASURED_COMMITS: Final = 2  # of the small ones: they pay for class loading
 
@@ -133,37 +133,31 @@ class Run:
                 for label, part in _parts(name, answer):
                     self._put("small", "20 commits of 100 rows", label, repetition, _per_commit(part))
 
-    def upsert(self) -> None:
-        """Create a table, then upsert a tenth of it on a fresh copy."""
+    def write(self) -> None:
+        """Create tables, then upsert, insert and delete on fresh copies of them."""
         rows = self._options.rows
-        inputs = self._scratch / "inputs"
-        make_inputs(inputs, rows, rows // 5)
-        bases: dict[str, Path] = {}
-        for name in [*self._who("write_base"), *self._who("base")]:
-            bases[name] = self._folder(f"base-{name.replace(':', '_')}")
-            op, extra = ("base", {}) if name == LIMIT else ("write_base", {"mdt": False})
-            answer = self._call(name, op, inputs=str(inputs), path=str(bases[name]), **extra)
-            for label, part in _parts(name, answer):
-                self._put("upsert", f"{rows} rows", label, 0, {"bulk_insert": part})
-        for repetition in range(self._options.repetitions):
-            for name, base in bases.items():
-                for label, part in _parts(name, self._upsert_once(name, base, inputs, repetition)):
-                    self._put("upsert", f"{rows} rows", label, repetition, {"upsert": part})
+        writing = Writing(self._scratch, rows, self._call, self._count)
+        writing.prepare()
+        for table in self._options.write_tables.split(","):
+            case = title(table, rows)
+            for name in self._who("write_base"):
+                self._put("write", case, name, 0, {"bulk_insert": writing.make(name, table)})
+            limits = self._who("base") if TABLES[table] == TABLES["cow"] else []
+            for name in limits:
+                for label, part in _parts(name, writing.limit_base(name)):
+                    self._put("write", case, label, 0, {"bulk_insert": part})
+            for repetition, commit, name in turns(self._options.repetitions, [*self._who("write"), *limits]):
+                if name not in limits:
+                    answer = writing.commit(name, table, commit, counted=repetition == 0)
+                    self._put("write", case, name, repetition, {commit.name: answer})
+                elif commit.limit:
+                    for label, part in _parts(name, writing.limit_commit(name, commit)):
+                        self._put("write", case, label, repetition, {commit.name: part})
+        writing.close()
 
-    def _upsert_once(self, name: str, base: Path, inputs: Path, repetition: int) -> dict[str, Any]:
-        if name == LIMIT:
-            return self._call(name, "upsert", inputs=str(inputs), path=str(base), batch="spread")
-        table = self._folder("copy")
-        if not base.exists():
-            return {"na": "no base table"}
-        shutil.copytree(base, table)
-        answer = self._call(name, "write", inputs=str(inputs), path=str(table), op="upsert", batch="spread", mdt=False)
-        if repetition == 0 and "s" in answer:
-            found = self._contestants[name].call("count", path=str(table)).get("ok")
-            expected = self._options.rows + self._options.rows // 5 // 2
-            if found != expected:
-                return {"err": f"{found} rows afterwards, expected {expected}"}
-        return answer
+    def _count(self, name: str, path: str) -> int | None:
+        found: int | None = self._contestants[name].call("count", path=path).get("ok")
+        return found
 
     def read(self) -> None:
         """Read tables that Apache Hudi wrote, and what their last commits changed."""
@@ -249,7 +243,8 @@ def main() -> None:
     parser.add_argument(
         "--clean-sizes", nargs="+", default=["100x10x10"], metavar="PxGxS", help="partitions x file groups x slices"
     )
-    parser.add_argument("--rows", type=int, default=200_000, help="upsert: rows of the base table")
+    parser.add_argument("--rows", type=int, default=200_000, help="write: rows of the base tables")
+    parser.add_argument("--write-tables", default=",".join(TABLES), help="write: kinds of tables")
     parser.add_argument("--read-rows", type=int, default=500_000, help="read: rows of each table")
     parser.add_argument("--read-files", type=int, default=1000, help="read: files of the table for key look-ups")
     parser.add_argument("--table-version", type=int, default=6, choices=(6, 8, 9), help="of hudi_py's tables")
