@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +14,7 @@ from hudi_py.inspection.clean_options import clean_options, examine_everything, 
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.lease_command import force_option, forced
-from hudi_py.inspection.options import Common, at_most_one, command
+from hudi_py.inspection.options import MORE_TO_DO, Common, at_most_one, command
 from hudi_py.inspection.progress_bar import clean_bar
 from hudi_py.inspection.say import say
 from hudi_py.model.words import counted
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.service import CleanService
     from hudi_py.table import Table
 
-MORE_TO_DO: Final = 7
-"""Exit code, on request, of a clean that one of its limits ended early."""
 _FAILED_SHOWN_MAX = 20
 _FILES_SHOWN_MAX = 500
 _PARTITION_FILES_SHOWN_MAX = 50

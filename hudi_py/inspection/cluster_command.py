@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--schedule-only", is_flag=True, help="Store the plan; carry nothing out.")
 @click.option("--execute", metavar="INSTANT", help="Carry out this pending clustering only.")
 @click.option("--cancel", metavar="INSTANT", help="Withdraw the plan of this pending clustering.")
+@click.option("--exit-code", is_flag=True, help="Exit with 7 if a limit of the plan left file groups for the next one.")
 @engine_options("Rewrite groups of files on threads (local), or on Spark executors; auto: on Spark under spark-submit.")
 @command
 def cluster(
@@ -53,6 +54,7 @@ def cluster(
     schedule_only: bool,
     execute: str | None,
     cancel: str | None,
+    exit_code: bool,
     engine: str,
     master: str | None,
 ) -> None:
@@ -64,7 +66,7 @@ def cluster(
     from hudi_py.config.clustering import clustering_config_with
 
     given = {"--dry-run": dry_run, "--schedule-only": schedule_only, "--execute": execute, "--cancel": cancel}
-    at_most_one(given)
+    at_most_one(given | {"--exit-code": exit_code})
     opened = common.open(table)
     # Both ways of giving several: --sort-by a,b and --sort-by a --sort-by b.
     columns = [name.strip() for each in sort_by for name in each.split(",") if name.strip()]
@@ -91,12 +93,13 @@ def cluster(
     elif schedule_only:
         _show_scheduled(common, opened, opened.services.clustering(config))
     else:
-        from hudi_py.inspection.rewrite_output import show_rewrites, told
+        from hudi_py.inspection.rewrite_output import exit_if_left, show_rewrites, told
 
         chosen = chosen_engine(engine, master, "hudi-py cluster")
         service = opened.services.clustering(config, engine=chosen, on_group=told("clustering"))
         results = opened.run_clustering(service, None if execute is None else opened.resolve_time(execute))
         show_rewrites(common, results, "clustering", lambda: "nothing to cluster")
+        exit_if_left(results, exit_code=exit_code)
 
 
 def _show_plan(common: Common, opened: Table, service: ClusteringService, planned: PlannedClustering) -> None:

@@ -28,6 +28,7 @@ _SHOWN_MAX = 50
 @click.option("--logs", is_flag=True, help="Merge log files into fewer log files, and leave base files as they are.")
 @click.option("--execute", metavar="INSTANT", help="Carry out only this pending compaction.")
 @click.option("--cancel", metavar="INSTANT", help="Withdraw the plan of this pending compaction.")
+@click.option("--exit-code", is_flag=True, help="Exit with 7 if a limit of the plan left file groups for the next one.")
 @engine_options("Write base files on threads (local), or on Spark executors; auto: on Spark under spark-submit.")
 @command
 def compact(
@@ -38,6 +39,7 @@ def compact(
     execute: str | None,
     cancel: str | None,
     logs: bool,
+    exit_code: bool,
     engine: str,
     master: str | None,
 ) -> None:
@@ -49,7 +51,7 @@ def compact(
     once there are hoodie.log.compaction.blocks.threshold of them (5).
     """
     given = {"--dry-run": dry_run, "--schedule-only": schedule_only, "--execute": execute, "--cancel": cancel}
-    at_most_one(given)
+    at_most_one(given | {"--exit-code": exit_code})
     opened = common.open(table)
     now = common.planning_time(opened)
     if dry_run:
@@ -68,7 +70,7 @@ def compact(
         time = opened.schedule_log_compaction(now=now) if logs else opened.schedule_compaction(now=now)
         _schedule(common, opened, time, logs=logs)
     else:
-        from hudi_py.inspection.rewrite_output import show_rewrites, told
+        from hudi_py.inspection.rewrite_output import exit_if_left, show_rewrites, told
 
         time = None if execute is None else opened.resolve_time(execute)
         chosen = chosen_engine(engine, master, "hudi-py compact")
@@ -81,6 +83,7 @@ def compact(
             # Planned again, but only if nothing was done: an empty list of results does not say why it is empty.
             lambda: f"nothing to do: {_outlook(opened, now, logs=logs).reason}",
         )
+        exit_if_left(results, exit_code=exit_code)
 
 
 def _word(*, logs: bool) -> str:

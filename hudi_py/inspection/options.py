@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from hudi_py.table import Table
 
 
+MORE_TO_DO: Final = 7
+"""Exit code, on request, of a run that one of its limits ended early."""
 _LEVELS: Final = ("warning", "info", "debug")
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import click
+
 from hudi_py.inspection import render
 from hudi_py.inspection.failure import print_json
-from hudi_py.inspection.options import Common
+from hudi_py.inspection.options import MORE_TO_DO, Common
 from hudi_py.inspection.report import rewrite_report
 from hudi_py.inspection.say import say
 from hudi_py.inspection.still_running import doing
@@ -37,6 +39,12 @@ def show_rewrites(common: Common, results: Sequence[RewriteResult], word: str, n
         )
     if not results:
         say(nothing())
+
+
+def exit_if_left(results: Sequence[RewriteResult], *, exit_code: bool) -> None:
+    """End with the exit code for more to do, if that is asked for and a plan was full."""
+    if exit_code and any(result.left for result in results):
+        click.get_current_context().exit(MORE_TO_DO)
 
 
 def show_cancelled(common: Common, time: str, word: str) -> None:

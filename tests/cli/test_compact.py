@@ -84,3 +84,23 @@ def test_a_limit_of_a_clustering_leaves_groups_for_the_next(run, tmp_path):
     limited = document(run, "cluster", table, "--dry-run", "--max-bytes", "1")
     assert not limited["would_schedule"]
     assert "maximum number of bytes" in limited["left_out"][0]["reason"]
+
+
+def test_the_exit_code_tells_what_limits_left(run, tmp_path):
+    """7 until nothing is left, and only if it is asked for; as scripts repeat a command."""
+    table = str(unpack("mor_logs-0.15.0", tmp_path))
+    assert run("compact", table, "--exit-code", "--dry-run").code == 2
+    limit = ("--conf", "hoodie.compaction.target.io=0")  # Hudi 0.15 takes one file group nevertheless
+    codes = [run("compact", table, *DUE, *limit, "--exit-code").code]
+    while codes[-1] == 7:
+        run_again = run("compact", table, "--conf", "hoodie.compact.inline.trigger.strategy=TIME_ELAPSED",
+                        "--conf", "hoodie.compact.inline.max.delta.seconds=1", *limit, "--exit-code")  # fmt: skip
+        codes.append(run_again.code)
+    assert codes[0] == 7
+    assert codes[-1] == 0
+    assert run("compact", table, "--exit-code", "--json").json["instant"] is None
+    table = str(unpack("cow_partitioned-1.1.1", tmp_path))
+    one = ("--conf", "hoodie.clustering.plan.strategy.max.num.groups=1")
+    assert run("cluster", table, *one, "--exit-code").code == 7
+    assert run("cluster", table, *one).code == 0
+    assert run("cluster", table, "--exit-code").code == 0

@@ -71,6 +71,11 @@ class PlannedClustering:
         """Bytes of all files that are read."""
         return sum(group.size_bytes for group in self.groups)
 
+    @property
+    def left_by_limits(self) -> int:
+        """Number of file groups that the next plan has, because this one is full."""
+        return sum(reason in (_TOO_MANY, _TOO_LARGE) for reason in self.left_out.values())
+
 
 def plan_clustering(partitions: Iterable[Candidates], config: ClusteringConfig) -> PlannedClustering:
     """

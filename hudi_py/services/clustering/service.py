@@ -169,9 +169,10 @@ class ClusteringService:
                 self.cancel(instant.requested_time)
             else:
                 done.append(self.execute(instant.requested_time))
-        scheduled = self.schedule() if every is None or self.is_due(every) else None
-        if scheduled is not None:
-            done.append(self.execute(scheduled.requested_time))
+        if every is None or self.is_due(every):
+            instant, planned = self._scheduled()
+            if instant is not None:
+                done.append(attrs.evolve(self.execute(instant.requested_time), left=planned.left_by_limits))
         return done
 
     def schedule(self) -> Instant | None:
@@ -187,6 +188,9 @@ class ClusteringService:
             ConflictError: Another process is writing to the table; nothing was changed.
             CorruptMetadata: The table is damaged.
         """
+        return self._scheduled()[0]
+
+    def _scheduled(self) -> tuple[Instant | None, PlannedClustering]:
         require_checked_by_writers(self.settings)
         store = self.contents.store
         with store.lock.held("clustering"):
@@ -202,7 +206,7 @@ class ClusteringService:
             timeline, listing = open_snapshot(store, self.table, self.settings)
             planned = self._plan(timeline, listing)
             if not planned.groups:
-                return None
+                return None, planned
             has_missing = store.config.format.layout.has_completion_times
             plan = stored_plan(planned, store.storage.root, has_missing_partitions=has_missing)
             time = store.new_time(after=self.metadata_table.compact(timeline))
@@ -214,7 +218,7 @@ class ClusteringService:
                 self._refuse_writers(now, timeline)
                 self._refuse_same_groups(now, requested.instant, plan.file_groups)
         log.info("clustering.scheduled", instant=time, groups=len(planned.groups), bytes=planned.size_bytes)
-        return requested.instant
+        return requested.instant, planned
 
     def execute(self, requested_time: str) -> RewriteResult:
         """

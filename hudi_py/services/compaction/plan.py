@@ -28,11 +28,20 @@ _INGESTION: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 @attrs.frozen(kw_only=True)
 class LeftOut:
-    """A file slice with log files that is not compacted, and why."""
+    """
+    A file slice with log files that is not compacted, and why.
+
+    Args:
+        partition_path: Its partition.
+        file_id: Its file id.
+        reason: Why, in words.
+        is_limit: Whether only the limit of the plan leaves it for the next one.
+    """
 
     partition_path: str
     file_id: str
     reason: str
+    is_limit: bool = False
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -63,6 +72,11 @@ class Outlook(Shown):
             (operation.partition_path, operation.file_id, len(operation.delta_file_paths))
             for operation in self.plan.operations
         )
+
+    @property
+    def left_by_limits(self) -> int:
+        """Number of file slices that the next plan has, because this one is full."""
+        return sum(each.is_limit for each in self.left)
 
     @property
     def would_schedule(self) -> bool:
@@ -142,8 +156,14 @@ def plan_compaction(
     # A fixed order, whatever the listing returned: strategies sort stably, so plans of the same table are equal.
     ordered = [candidates[key] for key in sorted(candidates)]
     chosen = policy.choose(ordered, config, today, takes_first=takes_first)
+    limit = policy.LIMIT_REACHED.format(config.target_io_mb)
     left += [
-        LeftOut(partition_path=each.partition_path or "", file_id=each.file_id or "", reason=reason)
+        LeftOut(
+            partition_path=each.partition_path or "",
+            file_id=each.file_id or "",
+            reason=reason,
+            is_limit=reason.endswith(limit),
+        )
         for each, reason in chosen.left
     ]
     # For the next incremental planning of Hudi (rule E-5), which would not look into these partitions otherwise.

@@ -25,6 +25,7 @@ LOG_FILES: Final = "TOTAL_LOG_FILES"
 LOG_BYTES: Final = "TOTAL_LOG_FILES_SIZE"
 IO_MB: Final = "TOTAL_IO_MB"
 IO_READ_MB: Final = "TOTAL_IO_READ_MB"
+LIMIT_REACHED: Final = "the limit of {} MB is reached"
 IO_WRITE_MB: Final = "TOTAL_IO_WRITE_MB"
 
 
@@ -173,7 +174,7 @@ def _chosen_by(
             taken.append(each)
             remaining -= _metric(each, IO_MB)
         else:
-            left.append((each, f"{name}: the limit of {config.target_io_mb} MB is reached"))
+            left.append((each, f"{name}: {LIMIT_REACHED.format(config.target_io_mb)}"))
     return taken, left
 
 

@@ -95,6 +95,9 @@ class CompactionService(MergingService):
         Raises:
             As `plan`. ConflictError: Another process changed the table meanwhile, or holds the lock.
         """
+        return self._scheduled()[0]
+
+    def _scheduled(self) -> tuple[Instant | None, Outlook]:
         self.require_merge_on_read()
         store = self.contents.store
         with store.lock.held("scheduling of a compaction"):
@@ -103,7 +106,7 @@ class CompactionService(MergingService):
             before, listing = open_snapshot(store, self.table, self.metadata_table.settings)
             outlook = self._plan(before, listing)
             if not outlook.would_schedule:
-                return None
+                return None, outlook
             # Before the first file of the compaction: with an index that is not maintained nothing may begin.
             self.metadata_table.prepare(writes_data=True)
             # Its own metadata table goes first: Hudi rolls nothing back that is older than a compaction there
@@ -114,7 +117,7 @@ class CompactionService(MergingService):
             stays = partial(self._refuse_what_rests_on, requested.instant, plan=outlook.plan)
             with requested.withdrawn_if_refused(stays) as timeline:
                 self.refuse_what_came_meanwhile(before, timeline, requested.instant)
-            return requested.instant
+            return requested.instant, outlook
 
     def run(self) -> list[RewriteResult]:
         """
@@ -134,9 +137,9 @@ class CompactionService(MergingService):
             # Pending ones first (rule E-20): a group is in one plan at a time, so a new plan could not have their
             # groups.
             results = [self.execute(instant.requested_time) for instant in timeline.pending(Action.COMPACTION)]
-            scheduled = self.schedule()
+            scheduled, outlook = self._scheduled()
             if scheduled is not None:
-                results.append(self.execute(scheduled.requested_time))
+                results.append(attrs.evolve(self.execute(scheduled.requested_time), left=outlook.left_by_limits))
         return results
 
     def execute(self, requested_time: str) -> RewriteResult:

@@ -23,6 +23,7 @@ class RewriteResult(Shown):
         bytes_before: Bytes of the files that were read.
         bytes_after: Bytes of the files that were written.
         seconds: Duration in seconds.
+        left: Number of file groups that limits of the plan left for the next one, where it was made in the same run.
         superseded: Whether another process completed the same plan first; its commit counts, ours was not written.
     """
 
@@ -34,6 +35,7 @@ class RewriteResult(Shown):
     bytes_after: int
     # Not compared, because no two runs take the same time.
     seconds: float = attrs.field(default=0.0, eq=False)
+    left: int = 0
     superseded: bool = False
 
     def _facts(self) -> Mapping[str, object]:
