@@ -170,9 +170,9 @@ class ClusteringService:
             else:
                 done.append(self.execute(instant.requested_time))
         if every is None or self.is_due(every):
-            instant, planned = self._scheduled()
-            if instant is not None:
-                done.append(attrs.evolve(self.execute(instant.requested_time), left=planned.left_by_limits))
+            scheduled, planned = self._scheduled()
+            if scheduled is not None:
+                done.append(attrs.evolve(self.execute(scheduled.requested_time), left=planned.left_by_limits))
         return done
 
     def schedule(self) -> Instant | None:
