@@ -67,8 +67,9 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.common.* hoodie.rollback.parallelism hoodie.archive.delete.parallelism hoodie.schema.cache.enable
         hoodie.timeline.compaction.target.file.max.bytes hoodie.timeline.manifest.retained.versions
         hoodie.clean.optimize.using.local.engine.context hoodie.release.resource.on.completion.enable
-        hoodie.fileid.prefix.provider.class hoodie.table.services.incremental.enabled
+        hoodie.fileid.prefix.provider.class
         hoodie.cdc.file.group.iterator.memory.spill.bytes""",
+    "every plan of a compaction or clustering looks into all partitions": "hoodie.table.services.incremental.enabled",
     "files of that format are not written": """
         hoodie.orc.* hoodie.hfile.* hoodie.lance.* _hoodie.hfile.use.native.reader""",
     "tables are not bootstrapped: hoodie.bootstrap.base.path is refused": "hoodie.bootstrap.*",

@@ -60,11 +60,13 @@ class PlannedClustering:
         groups: In the order of the plan; empty if there is nothing to do.
         left_out: Partition path and file id to the reason why a group stays as it is.
         config: What it was planned with.
+        skipped: Paths of partitions that were not looked into, and that the next plan has to look into.
     """
 
     groups: tuple[PlannedGroup, ...]
     left_out: Mapping[tuple[str, str], str]
     config: ClusteringConfig
+    skipped: frozenset[str] = frozenset()
 
     @property
     def size_bytes(self) -> int:
@@ -74,7 +76,19 @@ class PlannedClustering:
     @property
     def left_by_limits(self) -> int:
         """Number of file groups that the next plan has, because this one is full."""
-        return sum(reason in (_TOO_MANY, _TOO_LARGE) for reason in self.left_out.values())
+        return len(self._left())
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """
+        Paths of partitions that are not done, sorted: for the next incremental planning of Hudi (E-33).
+
+        It looks only into these and into what was written since this plan.
+        """
+        return tuple(sorted(self.skipped | {path for path, _ in self._left()}))
+
+    def _left(self) -> list[tuple[str, str]]:
+        return [key for key, reason in self.left_out.items() if reason in (_TOO_MANY, _TOO_LARGE)]
 
 
 def plan_clustering(partitions: Iterable[Candidates], config: ClusteringConfig) -> PlannedClustering:
@@ -154,7 +168,7 @@ def stored_plan(planned: PlannedClustering, root: str, *, has_missing_partitions
         extra_metadata={},
         # Rows keep their commit times, or incremental readers would see all of them again.
         preserve_hoodie_metadata=True,
-        missing_schedule_partitions=() if has_missing_partitions else None,
+        missing_schedule_partitions=planned.missing if has_missing_partitions else None,
     )
 
 

@@ -8,7 +8,7 @@ Source: rules/table-services E-31, E-33; Hudi ``PartitionAwareClusteringPlanStra
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import attrs
 
@@ -36,6 +36,16 @@ def chosen_partitions(paths: Collection[str], config: ClusteringConfig, hour: in
         chosen = sorted(paths)
         if config.regex:
             chosen = [path for path in chosen if re.fullmatch(config.regex, path)]
+    return _filtered(chosen, config, hour)
+
+
+def skipped_partitions(paths: Collection[str], config: ClusteringConfig, hour: int) -> frozenset[str]:
+    """Return the partitions that only the filter mode leaves out for now; arguments as for `chosen_partitions`."""
+    wanted = chosen_partitions(paths, attrs.evolve(config, filter_mode="NONE"), hour)
+    return frozenset(wanted) - frozenset(chosen_partitions(paths, config, hour))
+
+
+def _filtered(chosen: Sequence[str], config: ClusteringConfig, hour: int) -> tuple[str, ...]:
     if config.filter_mode == "RECENT_DAYS":
         # By path: days in a notation that does not sort, such as dd/MM/yyyy, come in another order.
         newest = sorted(chosen, reverse=True)[config.skip_latest :]

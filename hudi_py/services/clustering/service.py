@@ -7,7 +7,7 @@ Source: rules/table-services E-30 to E-45; Hudi ``ClusteringPlanActionExecutor``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import attrs
 
@@ -16,7 +16,7 @@ from hudi_py.config.concurrency import require_checked_by_writers
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
-from hudi_py.errors import ConfigError, ConflictError, RefusedError
+from hudi_py.errors import ConfigError, ConflictError, NotFound, RefusedError
 from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.fsview.build import GroupKey, build_partition, latest_slices
 from hudi_py.fsview.listing import Listing
@@ -32,9 +32,16 @@ from hudi_py.runtime.log import log
 from hudi_py.services.clustering.execute import ClusteringExecutor
 from hudi_py.services.clustering.opened import StoredPlans
 from hudi_py.services.clustering.plan import PlannedClustering, plan_clustering, stored_plan
-from hudi_py.services.clustering.policy import Candidates, candidates_of, chosen_partitions, commits_since
+from hudi_py.services.clustering.policy import (
+    Candidates,
+    candidates_of,
+    chosen_partitions,
+    commits_since,
+    skipped_partitions,
+)
 from hudi_py.services.rewriting.progress import OnGroup
 from hudi_py.services.rewriting.result import RewriteResult
+from hudi_py.storage.base import Entry
 from hudi_py.timeline.completions import pending_targets
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import take_down_fence
@@ -112,10 +119,6 @@ class ClusteringService:
             check_order(
                 RowOrder(columns=self.config.sort_columns, layout=self.config.layout), parse_record_schema(text)
             )
-        return plan_clustering(self._candidates(timeline, listing), self.config)
-
-    def _candidates(self, timeline: Timeline, listing: Listing) -> Iterator[Candidates]:
-        context = load_context(timeline, self.contents)
         named = self.config.partitions
         if named:
             entries = {path: listing.partition(path, details=True) for path in named}
@@ -123,7 +126,31 @@ class ClusteringService:
             entries = dict(listing.walk(details=True))
         # By the filter DAY_ROLLING, the hour chooses the partitions.
         hour = self.contents.store.clock.now().astimezone(self.contents.store.zone).hour
-        for path in chosen_partitions(entries.keys(), self.config, hour):
+        chosen = chosen_partitions(entries.keys(), self.config, hour)
+        planned = plan_clustering(self._candidates(timeline, entries, chosen), self.config)
+        skipped = skipped_partitions(entries.keys(), self.config, hour)
+        # Of the others, those that the last plan did not get to: this one takes its place.
+        return attrs.evolve(
+            planned, skipped=skipped | (self._missing(timeline) - set(chosen) if named else frozenset())
+        )
+
+    def _missing(self, timeline: Timeline) -> frozenset[str]:
+        """What the last completed clustering left, as its plan says."""
+        last = self._last_completed(timeline)
+        if last is None or not self.contents.store.config.format.layout.has_completion_times:
+            return frozenset()
+        instant = Instant(last.requested_time, self.action, State.REQUESTED)
+        try:
+            found = self.contents.requested_replace(instant).clustering_plan
+        except NotFound:  # it was undone, or is being archived
+            return frozenset()
+        return frozenset(() if found is None else found.missing_schedule_partitions or ())
+
+    def _candidates(
+        self, timeline: Timeline, entries: Mapping[str, Iterable[Entry]], chosen: Iterable[str]
+    ) -> Iterator[Candidates]:
+        context = load_context(timeline, self.contents)
+        for path in chosen:
             view = build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries[path]))
             yield candidates_of(context, path, latest_slices(context, view), self.config)
 
@@ -133,15 +160,18 @@ class ClusteringService:
         timeline = self.contents.store.load()
         pending = self.pending(timeline)
         last = max((each.requested_time for each in pending), default="")
-        # A replacecommit may be an overwrite; only its content tells. Newest first, and no further than a pending
-        # clustering.
-        for instant in reversed(timeline.completed(Action.REPLACE_COMMIT)):
-            if instant.requested_time < last:
-                break
-            if self.contents.commit(instant).operation_type == "CLUSTER":
-                last = instant.requested_time
-                break
+        completed = self._last_completed(timeline, last)
+        last = last if completed is None else completed.requested_time
         return commits_since(timeline.commits.completed(), last or None) >= every
+
+    def _last_completed(self, timeline: Timeline, after: str = "") -> Instant | None:
+        # A replacecommit may be an overwrite; only its content tells.
+        for instant in reversed(timeline.completed(Action.REPLACE_COMMIT)):
+            if instant.requested_time < after:
+                return None
+            if self.contents.commit(instant).operation_type == "CLUSTER":
+                return instant
+        return None
 
     def run(self, every: int | None = None) -> list[RewriteResult]:
         """

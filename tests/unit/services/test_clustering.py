@@ -6,7 +6,7 @@ import pytest
 from hudi_py.config.clustering import ClusteringConfig
 from hudi_py.errors import ConfigError, ConflictError, RefusedError
 from hudi_py.model.files import BaseFile, FileSlice
-from hudi_py.model.instant import Action, State
+from hudi_py.model.instant import Action, Instant, State
 from hudi_py.services.clustering import execute
 from hudi_py.services.clustering.plan import plan_clustering
 from hudi_py.services.clustering.policy import Candidates, chosen_partitions
@@ -229,3 +229,27 @@ def test_progress_is_told_group_by_group():
     service = table.services.clustering(on_group=lambda done, total: heard.append((done, total)))
     table.run_clustering(service)
     assert heard == [(1, 2), (2, 2)]
+
+
+def test_a_full_plan_names_the_partitions_that_the_next_one_has_to_look_into():
+    """Hudi 1.x looks only into those and into what was written since (E-33); also where the next names partitions."""
+    storage = create_table(9)
+    for region in ("eu", "us", "za"):
+        for row in ROWS[:2]:
+            open_table(storage, **QUICK).bulk_insert(arrow({**row, "region": region}))
+    one = {"hoodie.clustering.plan.strategy.max.num.groups": 1}
+
+    def missing_of(**how):
+        filters = how.pop("filters", {})
+        table = open_table(storage, **QUICK, **one, **filters)
+        (done,) = table.cluster(**how)
+        table = open_table(storage)
+        requested = Instant(done.instant, Action.CLUSTERING, State.REQUESTED)
+        plan = table.contents.requested_replace(requested).clustering_plan
+        return {group.slices[0].partition_path for group in plan.input_groups}, plan.missing_schedule_partitions
+
+    assert missing_of() == ({"eu"}, ("us", "za"))
+    assert missing_of(partitions=["us"]) == ({"us"}, ("za",))
+    newest = {"hoodie.clustering.plan.partition.filter.mode": "RECENT_DAYS"}
+    newest["hoodie.clustering.plan.strategy.daybased.lookback.partitions"] = 1
+    assert missing_of(filters=newest) == ({"za"}, ("eu", "us"))
