@@ -101,13 +101,20 @@ class KeyedPartition:
         for key in keys:
             by_group.setdefault(group_number(key, len(self._slices)), set()).add(key.encode())
         for number in sorted(by_group):
-            # Kept for the next call: opening a group reads its log files whole.
-            layers = self._groups.get(number)
-            if layers is None:
-                layers = self._groups[number] = self._open(self._slices[number])
             asked = sorted(by_group[number])
             for start in range(0, len(asked), _KEYS_AT_ONCE):
-                yield from _newest(layers, asked[start : start + _KEYS_AT_ONCE])
+                yield from _newest(self._layers(number), asked[start : start + _KEYS_AT_ONCE])
+
+    def count(self) -> int:
+        """The number of keys that have a record; all groups are opened."""
+        return sum(_count(self._layers(number)) for number in range(len(self._slices)))
+
+    def _layers(self, number: int) -> list[_Layer]:
+        # Kept for the next call: opening a group reads its log files whole.
+        layers = self._groups.get(number)
+        if layers is None:
+            layers = self._groups[number] = self._open(self._slices[number])
+        return layers
 
     def _open(self, file_slice: Slice) -> list[_Layer]:
         table = self._table
@@ -148,6 +155,18 @@ def _newest(layers: list[_Layer], keys: list[bytes]) -> Iterator[tuple[str, Stor
             yield key.decode(), Stored(value, layer.schema, layer.source)
         # A deleted key is not looked for in older layers: what they say of it is not true any more.
         left = [key for key in left if key not in here and key not in layer.deleted]
+
+
+def _count(layers: list[_Layer]) -> int:
+    """Number of keys that have a record: of the oldest layer the trailer tells, the others are read."""
+    is_there: dict[bytes, bool] = {}
+    for layer in layers[1:]:
+        is_there.update(dict.fromkeys(layer.deleted, False))
+        is_there.update((key, True) for key, _ in layer.held or ())
+    oldest = layers[0].held if layers else None
+    known = set() if oldest is None else {key for key, _ in oldest.find(sorted(is_there))}
+    stored = 0 if oldest is None else oldest.entry_count
+    return stored + sum(is_here - (key in known) for key, is_here in is_there.items())
 
 
 def by_number(table: MetadataTable, slices: Iterable[Slice], prefix: str) -> list[Slice]:

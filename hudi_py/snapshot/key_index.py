@@ -1,9 +1,10 @@
 """
 Which file slices can hold rows with given record keys, by the indexes of the metadata table.
 
-The record index names one file group for each key, so no other group is opened. It is ignored if it names a group that
-the snapshot does not have. A key that it lacks may still have a row in a slice with log files: Hudi removes a deleted
-key from the index, but a delete that is older than its row has no effect when the slice is read.
+The record index names one file group for each key, so no other group is opened. It is ignored if keys are repeated (see
+`hudi_py.snapshot.unique_keys`), or if it names a group that the snapshot does not have. A key that it lacks may still
+have a row in a slice with log files: Hudi removes a deleted key from the index, but a delete that is older than its row
+has no effect when the slice is read.
 
 Bloom filters describe base files only, so slices with log files are always read.
 """
@@ -11,6 +12,7 @@ Bloom filters describe base files only, so slices with log files are always read
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import attrs
@@ -22,9 +24,11 @@ from hudi_py.errors import CorruptMetadata, HudiError, NotFound
 from hudi_py.mdt.bloom_filters import BloomFilters
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
 from hudi_py.mdt.record_index import RecordIndex, RecordLocation, is_between_states
+from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.files import FileSlice
 from hudi_py.runtime.log import log
+from hudi_py.snapshot.unique_keys import row_count
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
@@ -32,6 +36,7 @@ from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from hudi_py.formats.bloom import HashedKeys
+    from hudi_py.mdt.read_statistics import StatisticsReader
 
 R = TypeVar("R")
 
@@ -112,10 +117,13 @@ class KeyIndexes:
             self.settings,
         )
 
-    def record_index(self) -> RecordIndex | None:
+    def record_index(self, slices: Sequence[FileSlice]) -> RecordIndex | None:
         """
         The record index, as a context manager; None if the table has none, has changed since it was opened, or is
-        between two states.
+        between two states, or if a key may have rows in several file groups.
+
+        Args:
+            slices: All file slices of the snapshot.
 
         The data table's timeline is compared after the metadata table's was loaded, because the metadata table records
         an action before the action completes: the other order could miss one.
@@ -125,9 +133,9 @@ class KeyIndexes:
         """
         if not self.is_present or not all(is_ready(each, self.config, self.settings) for each in _IN_STEP):
             return None
-        return opened(RECORD_INDEX, self._opened_record_index, self._storage, self.settings)
+        return opened(RECORD_INDEX, partial(self._opened_record_index, slices), self._storage, self.settings)
 
-    def _opened_record_index(self) -> RecordIndex | None:
+    def _opened_record_index(self, slices: Sequence[FileSlice]) -> RecordIndex | None:
         table = MetadataTable(self._storage)
         metadata = table.store.load()
         # The properties again: since the snapshot was opened, another process may have dropped the index.
@@ -138,7 +146,25 @@ class KeyIndexes:
             return None
         if is_between_states(self.timeline):
             return None
-        return RecordIndex(table, self.timeline, metadata)
+        index = RecordIndex(table, self.timeline, metadata)
+        if self._names_all_rows(index, slices):
+            return index
+        index.close()
+        log.info("read.record_index.repeated_keys", table=self._storage.root)
+        return None
+
+    def _names_all_rows(self, index: RecordIndex, slices: Sequence[FileSlice]) -> bool:
+        writes = reversed(tuple(self.timeline.writes.completed()))
+        count = row_count(slices, map(self.contents.commit, writes), self._statistics)
+        return count is not None and count == index.count()
+
+    def _statistics(self) -> StatisticsReader | None:
+        from hudi_py.mdt.read_statistics import StatisticsReader
+
+        if not is_ready(COLUMN_STATS, self.config, self.settings):
+            return None
+        table = MetadataTable(self._storage)
+        return opened(COLUMN_STATS, lambda: StatisticsReader(table, self.timeline), self._storage, self.settings)
 
 
 def slices_of_keys(

@@ -318,7 +318,7 @@ class Rows(Batches):
         slices, count = self._slices, self.count
         named = None
         if keys is not None and self._indexes is not None:
-            named = slices_of_keys(slices, keys, self._indexes.record_index)
+            named = slices_of_keys(slices, keys, partial(self._indexes.record_index, slices))
             if named is not None:
                 count.by_record_index = len(slices) - len(named)
                 slices = named
