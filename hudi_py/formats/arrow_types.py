@@ -1,8 +1,8 @@
-"""Arrow's classes for annotations: generic in the type stubs, plain classes at run time."""
+"""Arrow's classes, for annotations generic in the type stubs, plain at run time; and what damaged Parquet raises."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute
@@ -19,3 +19,6 @@ else:
     Column = pa.Array | pa.ChunkedArray
 
 compute: Any = pyarrow.compute  # untyped: the stubs refuse plain Python values as arguments
+
+PARQUET_DAMAGE: Final = (pa.ArrowException, OSError, UnicodeDecodeError)
+"""What pyarrow raises on a Parquet file that is damaged, the last one for names of columns that are not UTF-8."""

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from hudi_py.errors import ConfigError, WriteError
-from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.arrow_types import PARQUET_DAMAGE, Array, compute
 from hudi_py.local.inferred import is_doubtful, settled, settled_decimals
 from hudi_py.local.stream import RowStream
 
@@ -93,7 +93,7 @@ def _together(schemas: Sequence[pa.Schema]) -> pa.Schema:
 def _reading(path: str, kind: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except PARQUET_DAMAGE as error:
         raise WriteError(f"{path}: cannot be read as {kind[1:]}: {' '.join(str(error).split())}") from error
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_py.errors import CorruptMetadata, UnsupportedTable, WriteError
-from hudi_py.formats.arrow_types import Array, Field, compute
+from hudi_py.formats.arrow_types import PARQUET_DAMAGE, Array, Field, compute
 from hudi_py.formats.avro_columns import decode_columns
 from hudi_py.formats.data_block import decode_data_block
 from hudi_py.formats.delete_block import DeletedKey, OrderingValue, decode_delete_block
@@ -192,7 +192,7 @@ def _parquet_rows(content: bytes, columns: frozenset[str] | None, source: str) -
         table = file.read(columns=[name for name in file.schema_arrow.names if columns is None or name in columns])
         batches = table.combine_chunks().to_batches()
         return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
-    except (pa.ArrowException, OSError) as error:
+    except PARQUET_DAMAGE as error:
         raise CorruptMetadata(f"{source}: a Parquet block does not decode: {error}") from error
 
 

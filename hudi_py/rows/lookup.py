@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_py.errors import CorruptMetadata, HudiError
-from hudi_py.formats.arrow_types import Array, ChunkedArray, compute
+from hudi_py.formats.arrow_types import PARQUET_DAMAGE, Array, ChunkedArray, compute
 from hudi_py.formats.bloom import BloomFilter, HashedKeys
 from hudi_py.formats.key_order import java_order
 from hudi_py.rows.base_file import AVRO_SCHEMA_KEY, BLOOM_KEY, BLOOM_TYPE_KEY, MAX_KEY, MIN_KEY
@@ -101,7 +101,7 @@ def open_base_file(stream: BinaryIO) -> Any:
     """
     try:
         return pq.ParquetFile(stream)
-    except pa.ArrowInvalid as error:
+    except PARQUET_DAMAGE as error:
         raise CorruptMetadata(f"a base file does not parse as Parquet: {error}") from error
 
 

@@ -166,8 +166,7 @@ def read_batches(
     Raises:
         CorruptMetadata: A base file is not Parquet or has another size, or its values do not fit the columns.
     """
-    import pyarrow as pa
-
+    from hudi_py.formats.arrow_types import PARQUET_DAMAGE
     from hudi_py.formats.stored_values import conform_stored
     from hudi_py.rows.committed import Commits
     from hudi_py.rows.lookup import may_hold
@@ -196,7 +195,7 @@ def read_batches(
                         if each.column in present:
                             left = chosen(left, _mask_of_distinct(each, left.column(each.column)))
                     yield filtered(conform_stored(left, schema), filters)
-            except (pa.ArrowException, OSError, WriteError) as error:
+            except (*PARQUET_DAMAGE, WriteError) as error:
                 raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {one_line(error)}") from error
 
 
@@ -267,12 +266,13 @@ def _as_today(file: Any, base: BaseFile) -> Any:
 
 @contextmanager
 def _parquet_file(stream: BinaryIO, where: str, few_distinct: Sequence[str]) -> Iterator[pq.ParquetFile]:
-    import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from hudi_py.formats.arrow_types import PARQUET_DAMAGE
 
     try:
         file = pq.ParquetFile(stream, read_dictionary=list(few_distinct))
-    except (pa.ArrowException, OSError) as error:  # pyarrow raises OSError for some kinds of damage
+    except PARQUET_DAMAGE as error:
         raise CorruptMetadata(f"{where} is not a readable Parquet file: {one_line(error)}") from error
     with file:
         yield file

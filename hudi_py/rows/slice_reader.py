@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_py.errors import ConfigError, CorruptMetadata, UnsupportedTable, WriteError
-from hudi_py.formats.arrow_types import compute
+from hudi_py.formats.arrow_types import PARQUET_DAMAGE, compute
 from hudi_py.formats.stored_values import conform_stored
 from hudi_py.model.files import BaseFile, FileSlice, join_path
 from hudi_py.rows.footer_bounds import bounds_of_groups
@@ -335,7 +335,7 @@ def _base_batches(
                     rows = conform_stored(batch, schema)
                     yield from _kept(rows, start, group, pending)
                     start += batch.num_rows
-        except (pa.ArrowException, OSError, WriteError) as error:
+        except (*PARQUET_DAMAGE, WriteError) as error:
             raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {one_line(error)}") from error
 
 
