@@ -9,6 +9,7 @@ the engine write the data files, commit, clean, archive. Nothing here depends on
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from typing import Final
 
 import attrs
@@ -48,6 +49,7 @@ from hudi_py.table_statements import Statement
 from hudi_py.table_view import TableView
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.txn.early import EarlyConflict, wait_for
+from hudi_py.txn.turns import taking_turns
 from hudi_py.write_job import job_of
 from hudi_py.write_target import WRITE_USE, WriteTarget, columns_needed
 from hudi_py.writing.anywhere import global_index_of
@@ -242,14 +244,17 @@ class WriteService:
         def wait(error: EarlyConflict) -> None:
             wait_for(self._storage, self._clock, self._settings, error.instant, patience_s, self._delays.sleep)
 
-        return repeated(
-            attempt,
-            concurrency,
-            what=f"{operation.lower()} to {self._storage.root}",
-            retries_max=words.retries,
-            delays=self._delays,
-            wait=wait,
-        )
+        # Around the whole attempt, with the look at the table before it and the services behind it. Writers that look
+        # for conflicts run beside each other.
+        with nullcontext() if concurrency.is_shared else taking_turns(self._storage.root):
+            return repeated(
+                attempt,
+                concurrency,
+                what=f"{operation.lower()} to {self._storage.root}",
+                retries_max=words.retries,
+                delays=self._delays,
+                wait=wait,
+            )
 
     def _schema_text(self, table: TableView) -> str:
         text = table.schema_text()

@@ -1,0 +1,110 @@
+"""Threads of one process that write one table, each on its own account and without a lock, as programs do."""
+
+import logging
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pytest
+
+import hudi_py
+from hudi_py.txn.turns import taking_turns
+from support.writes import SCHEMA
+
+THREADS, WRITES = 8, 2
+SETTINGS = {
+    "hoodie.table.name": "t",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "region",
+    "hoodie.table.ordering.fields": "ts",
+}
+
+
+def rows(*given):
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in given], SCHEMA)
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("opened", ["alone", "together", "not at all"])
+def test_every_write_of_every_thread_is_there_once(tmp_path, kind, opened):
+    """
+    They change the same row and add rows of their own; with a table each, with one for all, and when none exists yet.
+
+    Without turns each write rolls the pending ones of the others back, and most of them are told that they failed.
+    """
+    settings = {**SETTINGS, "hoodie.datasource.write.table.type": kind}
+    path, started = tmp_path / "t", threading.Barrier(THREADS)
+    if opened != "not at all":
+        hudi_py.write(path, rows(("same", "eu", 0)), settings=settings)
+    shared = hudi_py.open_table(path, settings=settings) if opened == "together" else None
+
+    def write(thread):
+        started.wait()
+        for number in range(WRITES):
+            given = rows(("same", "eu", 1 + thread), (f"{thread}-{number}", "eu", 1))
+            if opened == "not at all":
+                hudi_py.write(path, given, operation="upsert", settings=settings)
+            else:
+                (shared or hudi_py.open_table(path, settings=settings)).upsert(given)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for done in [pool.submit(write, thread) for thread in range(THREADS)]:
+            done.result()
+    table = hudi_py.open_table(path)
+    found = table.rows(columns=["id", "ts"]).to_arrow().to_pylist()
+    own = {f"{thread}-{number}": 1 for thread in range(THREADS) for number in range(WRITES)}
+    assert sorted((row["id"], row["ts"]) for row in found) == sorted([*own.items(), ("same", THREADS)])
+    assert len(table.timeline.commits.completed()) == THREADS * WRITES + (opened != "not at all")
+    assert not table.timeline.completed("rollback")
+    assert not table.timeline.pending()
+
+
+def test_a_link_to_the_table_is_the_table(tmp_path):
+    """Else two threads that came to it by two names would not wait for each other; who waits says so in the log."""
+    (tmp_path / "t").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "t")
+    order, waiting = [], threading.Event()
+    handler = logging.Handler()
+    handler.emit = lambda record: waiting.set() if "write.waiting" in record.getMessage() else None
+    logger = logging.getLogger("hudi_py")
+    level = logger.level
+
+    def other():
+        with taking_turns(str(tmp_path / "link")):
+            order.append("other")
+
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        with taking_turns(str(tmp_path / "t")):
+            thread = threading.Thread(target=other)
+            thread.start()
+            assert waiting.wait(60)
+            order.append("first")
+        thread.join()
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    assert order == ["first", "other"]
+
+
+def test_a_forked_process_does_not_wait_for_threads_that_it_has_not(tmp_path):
+    """They stayed behind in the process that it comes from, in the middle of their writes."""
+    held, over = threading.Event(), threading.Event()
+
+    def hold():
+        with taking_turns(str(tmp_path)):
+            held.set()
+            over.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        with taking_turns(str(tmp_path)):
+            os._exit(7)
+    over.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
