@@ -61,15 +61,24 @@ def column_ids(contents: Contents, timeline: Timeline, as_of: str | None = None)
     """
     The columns with their ids as JSON, from the same commit as the Avro schema; None without schema on read.
 
-    Before the first active commit they are those of today, as the Avro schema is.
+    Before the first active commit they are those of today, as the Avro schema is. Where only rewrites of rows are
+    active, those of the newest: a rollback of the last write, or an archival of Apache Hudi, may leave nothing else.
 
     Raises:
-        CorruptMetadata: A commit that may record them is damaged, and the table has a history of columns.
+        CorruptMetadata: A commit that may record them is damaged or gone, and the table has a history of columns.
     """
     try:
         entries = {} if as_of is None else schema_entries_at(contents, timeline, as_of)
         if not entries:
             entries = schema_entries(contents, timeline, None)
+        if not entries:
+            entries = schema_entries(contents, timeline, None, passes=frozenset())
+            if entries and not entries.get(IDS_ENTRY) and has_history(contents.store.storage):
+                raise CorruptMetadata(
+                    f"{contents.store.storage.root} uses schema on read, and no active commit has the ids of its "
+                    "columns any more, so renamed columns of older files could not be found; restore the table to a "
+                    "savepoint before that, or bring its timeline back from a copy"
+                )
     except CorruptMetadata:
         # A commit with ids leaves its history behind before it completes: without one, no commit has any.
         if has_history(contents.store.storage):

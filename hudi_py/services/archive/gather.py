@@ -53,7 +53,7 @@ def gather(
         has_metadata_table=has_metadata,
         metadata_compaction=_metadata_compaction(contents.store) if has_metadata else None,
         newest_behind_savepoint=_newest_behind_savepoint(contents, timeline) if config.beyond_savepoint else None,
-        columns_from=_columns_from(contents, timeline),
+        columns_in=_columns_in(contents, timeline),
         leased_from=floor_of(contents.store.leases.in_force()),
         data_timeline_start=None if data_timeline is None else data_timeline_start(data_timeline),
     )
@@ -102,13 +102,17 @@ def _newest_behind_savepoint(contents: Contents, timeline: Timeline) -> str | No
     return newest_writes_since((i.requested_time, readable_commit(contents, i)) for i in behind)
 
 
-def _columns_from(contents: Contents, timeline: Timeline) -> str | None:
-    """The newest commit with a schema of rows, if it has the ids of the columns, too."""
+def _columns_in(contents: Contents, timeline: Timeline) -> frozenset[str]:
+    """The commits with a schema of rows and the ids of its columns; none unless the newest of them has ids."""
+    found = set()
     for instant in reversed(timeline.commits.completed()):
         metadata = readable_commit(contents, instant)
         if metadata is not None and records_schema(metadata):
-            return instant.requested_time if metadata.extra_metadata.get(IDS_ENTRY) else None
-    return None
+            if metadata.extra_metadata.get(IDS_ENTRY):
+                found.add(instant.requested_time)
+            elif not found:
+                break  # without schema on read, one commit is enough to know it
+    return frozenset(found)
 
 
 def _metadata_compaction(store: TimelineStore) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
+from itertools import pairwise
 
 import attrs
 
@@ -32,7 +33,7 @@ class Bound(enum.Enum):
     REMOVED_SAVEPOINT = "a savepoint was removed, and no clean has examined its replaced files since"
     REPLACED_FILES = "files that a replacecommit replaced still exist, and readers would see them again"
     SAVEPOINT = "savepointed"
-    COLUMNS = "it has the ids of the columns, and no later commit has them"
+    COLUMNS = "it has the ids of the columns, and the commit after it does not"
     LEASE = "a reader holds a lease on it, or on an earlier commit"
     BEHIND_SAVEPOINT = "its rows are the newest, and Apache Hudi does not show what is archived behind a savepoint"
     METADATA_TABLE = "the metadata table has not compacted it yet"
@@ -83,7 +84,7 @@ class ArchiveFacts:
         data_timeline_start: For a metadata table: instants of the data table from this time on are active or pending,
             so the corresponding instants here stay active.
         leased_from: The earliest time that a lease depends on; None without leases.
-        columns_from: Requested time of the newest commit with the ids of the columns (schema on read); None without.
+        columns_in: Requested times of the writes with the ids of the columns (schema on read); empty without.
     """
 
     table_type: TableType
@@ -96,7 +97,7 @@ class ArchiveFacts:
     newest_behind_savepoint: str | None = None
     data_timeline_start: str | None = None
     leased_from: str | None = None
-    columns_from: str | None = None
+    columns_in: frozenset[str] = frozenset()
 
 
 @attrs.frozen(kw_only=True)
@@ -159,6 +160,8 @@ def bound_of_one(timeline: Timeline, facts: ArchiveFacts, instant: Instant) -> B
     first = timeline.completed(Action.SAVEPOINT)[0].requested_time
     if first < time:  # to Hudi, the timeline begins there
         return Bound.BEHIND_SAVEPOINT
+    if not _leaving_columns((instant,), completed, facts.columns_in):
+        return Bound.COLUMNS
     return next((bound for limit, bound in bounds if limit is not None and time >= limit), None)
 
 
@@ -251,7 +254,34 @@ def _commits(
     ]
     # Down to the minimum, although only the maximum was exceeded: so archival is rare (rule D-2).
     wanted = len(completed) - keep_min
-    return tuple(allowed[:wanted]), None if first is None or len(allowed) >= wanted else first[1]
+    taken = _leaving_columns(tuple(allowed[:wanted]), completed, facts.columns_in)
+    if len(taken) < min(wanted, len(allowed)):
+        return taken, Bound.COLUMNS
+    return taken, None if first is None or len(allowed) >= wanted else first[1]
+
+
+def _leaving_columns(
+    taken: tuple[Instant, ...], completed: tuple[Instant, ...], columns_in: frozenset[str]
+) -> tuple[Instant, ...]:
+    """
+    Of the commits to archive, those without which every commit that stays has one with the columns of its time.
+
+    Compactions and clusterings leave no history of the columns. Were one of them the oldest commit, a rollback or
+    restore that reaches it would leave nobody who knows the columns' ids, and renamed columns would be null.
+    """
+    while True:
+        gone = {each.requested_time for each in taken}
+        limits = [
+            last
+            for before, after in pairwise(each.requested_time for each in completed)
+            if before in gone
+            and after not in gone
+            and after not in columns_in
+            and (last := max((time for time in columns_in if time < after), default="")) in gone
+        ]
+        if not limits:
+            return taken
+        taken = tuple(each for each in taken if each.requested_time < min(limits))
 
 
 def _bounds(
@@ -268,8 +298,6 @@ def _bounds(
         (_metadata_bound(completed, facts), Bound.METADATA_TABLE),
         (facts.data_timeline_start, Bound.DATA_TIMELINE),
         (facts.leased_from, Bound.LEASE),
-        # Compactions and clusterings leave no history of the columns; without it renamed columns would be null.
-        (facts.columns_from, Bound.COLUMNS),
     ]
     if facts.table_type is TableType.MERGE_ON_READ and config.delta_commits_kept is not None:
         found.append((_compaction_bound(timeline, config.delta_commits_kept), Bound.COMPACTION))

@@ -66,6 +66,10 @@ _REBUILD: Final = (
     "in any case. Apache Hudi, or a write with hoodie.metadata.enable=true, creates it again"
 )
 _FROM_COPY: Final = "put the file back from a copy of the table, or restore the table to a savepoint before it"
+_COLUMNS: Final = (
+    "put the newest file of the folder back from a copy of the table, under the time of an active commit, or restore "
+    "the table to a savepoint before it"
+)
 
 ARCHIVE: Final = "archived timeline"
 """Place of findings about it."""
@@ -238,6 +242,25 @@ RULES: Final[Mapping[str, Rule]] = {
         _ERROR,
         "the retention policy in force is missing or was changed, so nothing is deleted",
         "hudi-py policy apply TABLE --file policy.toml, or hudi-py policy remove TABLE",
+    ),
+    "columns-history-missing": Rule(
+        _ERROR,
+        "commits have the ids of the columns (schema on read), and no file in .hoodie/.schema has their history, so "
+        "writes, and reads of renamed columns in files of archived commits, are refused",
+        _COLUMNS,
+    ),
+    "columns-history-damaged": Rule(
+        _ERROR,
+        "the newest file in .hoodie/.schema is torn, or lacks the columns of the newest commit, so reads and writes "
+        "are refused",
+        _COLUMNS,
+    ),
+    "columns-ids-lost": Rule(
+        _ERROR,
+        "the newest write has no ids of the columns and an earlier one has them (schema on read): renamed columns of "
+        "older files are null to every reader",
+        "roll that write back or restore the table to a savepoint before it, then write with "
+        "hoodie.schema.on.read.enable=true",
     ),
     "partition-metafile-missing": Rule(
         _ERROR,

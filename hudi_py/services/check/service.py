@@ -23,6 +23,7 @@ from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, Severity, finding
 from hudi_py.services.check.footers import read_footers
 from hudi_py.services.check.gather import gather
+from hudi_py.services.check.judge_columns import judge_columns
 from hudi_py.services.check.judge_contents import judge_footer, judge_log
 from hudi_py.services.check.judge_files import (
     Expectation,
@@ -122,6 +123,7 @@ class CheckService:
 
     def _judge(self, facts: TableFacts, table: TableConfig) -> list[Finding]:
         found = [*judge_properties(table.properties), *judge_instants(facts, self.store.folder)]
+        found += judge_columns(self.store.storage, facts)
         found += judge_own(self.store.storage, table.properties, self.store.leases)
         if self._compares:
             found += judge_metadata(facts)
