@@ -145,8 +145,15 @@ class Storage(Protocol):
     def open_read(self, path: str) -> BinaryIO:
         """Open a seekable stream, as Parquet readers need it. Raises `NotFound`."""
 
-    def create_new(self, path: str, data: bytes) -> None:
-        """Create atomically and durably. Raises `AlreadyExists`, or `OutcomeUnknown` if it cannot be confirmed."""
+    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
+        """
+        Create atomically and durably. Raises `AlreadyExists`, or `OutcomeUnknown` if it cannot be confirmed.
+
+        Args:
+            path: Relative to the root.
+            data: The content.
+            lasts: Whether the name has to outlive a loss of power; if not, a disk need not be waited for.
+        """
 
     def replace(self, path: str, data: bytes) -> None:
         """Create or replace atomically and durably. Raises `OutcomeUnknown` if it cannot be confirmed."""

@@ -54,8 +54,8 @@ class FolderStorage:
     def open_read(self, path: str) -> BinaryIO:
         return self.outer.open_read(self._path(path))
 
-    def create_new(self, path: str, data: bytes) -> None:
-        self.outer.create_new(self._path(path), data)
+    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
+        self.outer.create_new(self._path(path), data, lasts=lasts)
 
     def replace(self, path: str, data: bytes) -> None:
         self.outer.replace(self._path(path), data)

@@ -185,7 +185,7 @@ class LocalStorage:
 
     # ------------------------------------------------------------------ writing
 
-    def create_new(self, path: str, data: bytes) -> None:
+    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
         full = self._prefix + check_below_root(path)
         try:
             in_folder(self._root, path, create_complete(data) if data else create_empty)
@@ -193,7 +193,8 @@ class LocalStorage:
             raise AlreadyExists(f"{full} exists already; it was left as it is") from error
         except OSError as error:
             raise self._failure("create_new", path, error) from error
-        self._confirm(path)
+        if lasts:
+            self._confirm(path)
 
     def replace(self, path: str, data: bytes) -> None:
         def put(folder: int, name: str) -> None:

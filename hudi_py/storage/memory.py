@@ -152,7 +152,7 @@ class MemoryStorage:
     def open_read(self, path: str) -> BinaryIO:
         return io.BytesIO(self.read(path))
 
-    def create_new(self, path: str, data: bytes) -> None:
+    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
         check_below_root(path)
         with self._lock:
             if path in self._objects:

@@ -76,7 +76,7 @@ class RehearsalStorage:
     def open_read(self, path: str) -> BinaryIO:
         return self._holder(path).open_read(path)
 
-    def create_new(self, path: str, data: bytes) -> None:
+    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
         if self.size(check_below_root(path)) is not None:
             raise AlreadyExists(f"{self.root}/{path} exists already; it was left as it is")
         self._written.create_new(path, data)

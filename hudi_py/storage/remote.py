@@ -153,7 +153,7 @@ class RemoteStorage:
 
     # ------------------------------------------------------------------ writing
 
-    def create_new(self, path: str, data: bytes) -> None:
+    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
         check_below_root(path)
         # Before the first creation: afterwards an overwritten file of another writer could not be brought back.
         self._prove_create()

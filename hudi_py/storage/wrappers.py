@@ -75,8 +75,8 @@ class DelegatingStorage:
     def open_read(self, path: str) -> BinaryIO:
         return self._around("open_read", (path,), lambda: self.inner.open_read(path))
 
-    def create_new(self, path: str, data: bytes) -> None:
-        self._around("create_new", (path,), lambda: self.inner.create_new(path, data))
+    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
+        self._around("create_new", (path,), lambda: self.inner.create_new(path, data, lasts=lasts))
 
     def replace(self, path: str, data: bytes) -> None:
         self._around("replace", (path,), lambda: self.inner.replace(path, data))

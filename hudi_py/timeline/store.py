@@ -292,7 +292,9 @@ class TimelineStore:
             last = max(filter(None, (last, *reserved)), default=None)
             time = next_instant_time(self.clock.now().astimezone(self.zone), last)
             try:
-                self.storage.create_new(f"{_TIMES_FOLDER}/{time}", b"")
+                # It speaks to processes that run now, and none of this machine outlives a loss of power. If its name is
+                # lost then, either the instant of this time is durable, and on the timeline, or nothing of it is.
+                self.storage.create_new(f"{_TIMES_FOLDER}/{time}", b"", lasts=False)
             except AlreadyExists:
                 last = time
                 continue

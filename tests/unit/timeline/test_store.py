@@ -70,10 +70,10 @@ def test_times_of_two_processes_never_meet():
 class Overtaken(DelegatingStorage):
     """Another process is given a later time right before this one reserves its own."""
 
-    def create_new(self, path: str, data: bytes) -> None:
+    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
         if not self.given:
             self.given.append(self.other.new_time(after=LATE))
-        self.inner.create_new(path, data)
+        self.inner.create_new(path, data, lasts=lasts)
 
 
 def test_a_time_is_larger_than_one_given_since_it_was_chosen():
