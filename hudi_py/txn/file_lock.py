@@ -81,6 +81,11 @@ class FileLock:
         except NotFound:
             return False
 
+    def is_held(self) -> bool:
+        """Whether anybody holds it; not if it is left behind."""
+        seen = self._read()
+        return seen is not None and not self._is_left_behind(seen)
+
     def holder(self) -> str:
         """See `LockProvider`."""
         where = f"{self._storage.root}/{self._path}"
@@ -110,7 +115,7 @@ class FileLock:
         seen = self._read()
         if seen is None:
             return self._create()
-        if not (self._is_older_than_allowed(seen.modified_ms) or is_left_behind(seen.content)):
+        if not self._is_left_behind(seen):
             return False
         # The claim is for this lock and no later one: its content is unique, and so is its name.
         digest = hashlib.sha256(b"%d %s" % (seen.modified_ms or 0, seen.content)).hexdigest()[:32]
@@ -143,6 +148,9 @@ class FileLock:
             return _Seen(self._storage.read(self._path), entry.modified_ms)
         except NotFound:
             return None
+
+    def _is_left_behind(self, seen: _Seen) -> bool:
+        return self._is_older_than_allowed(seen.modified_ms) or is_left_behind(seen.content)
 
     def _is_older_than_allowed(self, modified_ms: int | None) -> bool:
         return bool(self._expire_ms) and modified_ms is not None and self._now_ms() - modified_ms > self._expire_ms

@@ -24,6 +24,7 @@ from hudi_py.timeline.lock import NO_LOCK, Lock, LockHeld
 from hudi_py.txn.dynamodb_lock import DynamoDBLock
 from hudi_py.txn.file_lock import FileLock
 from hudi_py.txn.lease_lock import LeaseLock
+from hudi_py.txn.other_locks import other_holder
 from hudi_py.txn.providers import InProcessLock, LockProvider, plugin, plugin_names
 from hudi_py.txn.zookeeper_lock import ZookeeperLock
 
@@ -144,6 +145,7 @@ class TableLock:
             # Nested calls hold it once: services call each other, and Hudi's providers are not re-entrant.
             if self._depth == 0:
                 self._acquire(purpose)
+                self._refuse_another()
             self._depth += 1
             self._owner = threading.get_ident()
         except BaseException:
@@ -161,6 +163,20 @@ class TableLock:
             self._mutex.release()
             for action in due:
                 action()
+
+    def _refuse_another(self) -> None:
+        """Raise, without the lock, if somebody holds another lock of the table."""
+        try:
+            other = other_holder(self._storage, self._config, self._clock)
+            if other is not None:
+                raise ConfigError(
+                    f"{self._storage.root}: {other}, and {keys.LOCK_PROVIDER.name}={self._config.provider} is set "
+                    "here: writers with different locks do not keep each other out; nothing was changed. Set the same "
+                    "lock provider for all writers and services, or, if no writer uses that lock any more, delete it"
+                )
+        except BaseException:
+            self._provider.release()
+            raise
 
     def _acquire(self, purpose: str) -> None:
         config = self._config

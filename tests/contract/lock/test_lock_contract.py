@@ -180,6 +180,47 @@ def test_threads_with_one_opened_table_are_two_writers(make_lock, provider, back
     assert outcome == ["refused"]
 
 
+@pytest.mark.parametrize(
+    ("held", "wanted"),
+    [(FILE, LEASE), (FILE, IN_PROCESS), (LEASE, FILE), (LEASE, IN_PROCESS)],
+    ids=lambda it: it.rpartition(".")[2][:7],
+)
+def test_a_lock_beside_another_one_that_is_held_is_refused(make_lock, held, wanted):
+    """Two providers on one table keep nobody out; once the other is released or left behind, it is as if alone."""
+    other = make_lock(held, "memory")
+    with (
+        other.held("work"),
+        pytest.raises(ConfigError, match="Set the same lock provider for all writers"),
+        make_lock(wanted, "memory").held("mixed"),
+    ):
+        pytest.fail("two holders")
+    with make_lock(wanted, "memory").held("after"):
+        pass
+    with other.held("the refused one has released its own"):
+        pass
+
+
+@pytest.mark.parametrize(("path", "content"), [(LOCK, b""), (LEASED, b'{"expired":false,"validUntil":1,"owner":"a"}')])
+def test_a_lock_of_another_provider_that_is_left_behind_is_in_nobodys_way(make_lock, clock, path, content):
+    """By the age that is set, or the time until which it says that it is valid."""
+    lock = make_lock(IN_PROCESS, "memory", **{"hoodie.write.lock.filesystem.expire": 1})
+    lock.storage.create_new(path, content)
+    clock.move(timedelta(minutes=2))
+    with lock.held("work"):
+        pass
+
+
+def test_a_file_in_another_folder_is_another_lock(make_lock, tmp_path):
+    """Those who use the table's own folder are not kept out by it."""
+    lock = make_lock(FILE, "local", **{"hoodie.write.lock.filesystem.path": str(tmp_path / "elsewhere")})
+    with (
+        make_lock(FILE, "local").held("work"),
+        pytest.raises(ConfigError, match="do not keep each other out"),
+        lock.held("mixed"),
+    ):
+        pytest.fail("two holders")
+
+
 @pytest.mark.parametrize("provider", [FILE, LEASE, IN_PROCESS])
 def test_threads_that_race_take_turns(make_lock, provider):
     """Never two holders; each gets its turns."""
