@@ -35,6 +35,13 @@ def test_any_order_ends_like_some_serial_one(version, names, record_property):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("version", [6, 9])
+def test_two_rollbacks_undo_two_commits_or_the_same_one(version):
+    """Both may choose the newest; after two the table has no commit and no columns, which is no damage."""
+    assert not any(violations(version, ("rollback", "rollback"), 1))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("part", FINDING)
 def test_the_simulation_finds_what_is_taken_out(part):
     """Without the lock, the conflict check, the look at one's own instant or the fence, a wrong order is found."""

@@ -28,6 +28,8 @@ from support.turns import WAITS, Runner, wait_for_others
 
 LOCK = ".hoodie/lock"
 _BEGINNERS_READY = Beginners.ready
+_UNLOCKED: set[str] = set()
+"""Names of the modules whose cached properties lock nothing any more."""
 Work = Callable[[Storage], Any]
 
 
@@ -73,8 +75,10 @@ def unlock_cached_properties() -> None:
 
     In one process an actor that has stopped there would block the others; in processes of their own it does not.
     """
+    # Each module once: to look at all of them took a third of every schedule.
     for name, module in list(sys.modules.items()):
-        if name.startswith("hudi_py"):
+        if name.startswith("hudi_py") and name not in _UNLOCKED:
+            _UNLOCKED.add(name)
             for each in list(vars(module).values()):
                 for attribute in list(vars(each).values()) if isinstance(each, type) else ():
                     if isinstance(attribute, functools.cached_property) and hasattr(attribute, "lock"):
