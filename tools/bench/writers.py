@@ -1,11 +1,13 @@
 """
 Commits a minute of several writers on one table, to partitions of their own and to the same one.
 
-    python tools/bench/writers.py FOLDER [--seconds 20] [--writers 1,2,4,8] [--rows 100]
+    python tools/bench/writers.py FOLDER [--seconds 20] [--writers 1,2,4,8] [--rows 100] [--hudi 1.1.1]
 
 Each writer is a process that upserts rows until the time is over, without cleans and archivals. Prints a line of JSON
-for each number of writers: commits a minute, the number of attempts that lost, and the CPU milliseconds of one commit.
-The first two lines have one writer without and with the lock: their difference is what lock and conflict check cost.
+for each number of writers: commits a minute, the share of attempts that lost, the CPU milliseconds of one commit, and
+the load of the machine. The first two lines have one writer without and with the lock: their difference is what lock
+and conflict check cost. With ``--hudi``, threads of one JVM with that release of Apache Hudi write instead, after a
+warm-up, with the same lock provider and the same rows; a lost attempt is begun again at once.
 """
 
 from __future__ import annotations
@@ -16,11 +18,12 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path[:0] = [str(Path(__file__).resolve().parents[level]) for level in (1, 2)]
 
 ALONE = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
 SEVERAL = {
@@ -37,6 +40,8 @@ TABLE = {
     "hoodie.datasource.write.recordkey.field": "id",
     "hoodie.datasource.write.partitionpath.field": "region",
 }
+_POLICIES = ("hoodie.cleaner.policy.failed.writes", "hoodie.clean.failed.writes.policy")
+_THEIRS = {"hoodie.datasource.write.precombine.field": "n"}
 
 
 def main() -> None:
@@ -46,15 +51,23 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--writers", default="1,2,4,8")
     parser.add_argument("--rows", type=int, default=100)
+    parser.add_argument("--hudi", default="", help="release of Apache Hudi that writes instead")
     given = parser.parse_args()
     counts = [int(each) for each in given.writers.split(",")]
     runs = [(1, True, ALONE), *((count, apart, SEVERAL) for apart in (True, False) for count in counts)]
+    run = _beside(given.hudi) if given.hudi else _run
     for count, are_apart, settings in runs:
         table = given.folder / "writers"
         shutil.rmtree(table, ignore_errors=True)
-        figures = _run(str(table), count, settings, given.seconds, given.rows, are_apart=are_apart)
+        figures = run(str(table), count, settings, given.seconds, given.rows, are_apart=are_apart)
         where = "own partitions" if are_apart else "one partition"
-        shown = {"writers": count, "to": where, "lock": settings is SEVERAL, **figures}
+        shown = {
+            "writers": count,
+            "to": where,
+            "lock": settings is SEVERAL,
+            **figures,
+            "load": round(os.getloadavg()[0]),
+        }
         print(json.dumps(shown), flush=True)
     shutil.rmtree(given.folder / "writers", ignore_errors=True)
 
@@ -73,13 +86,39 @@ def _run(
             for number, region in enumerate(regions)
         ]
         done = [each.result() for each in running]
-    commits, lost = sum(each[0] for each in done), sum(each[1] for each in done)
-    cpu_ms = 1000 * sum(each[2] for each in done) / max(commits, 1)
+    commits, lost, cpu_s = (sum(each) for each in zip(*done, strict=True))
+    return _figures(int(commits), int(lost), cpu_s, seconds)
+
+
+def _figures(commits: int, lost: int, cpu_s: float, seconds: float) -> dict[str, Any]:
     return {
         "commits_a_minute": round(commits * 60 / seconds, 1),
         "attempts_lost": round(lost / max(commits + lost, 1), 3),
-        "cpu_ms_a_commit": round(cpu_ms, 1),
+        "cpu_ms_a_commit": round(1000 * cpu_s / max(commits, 1), 1),
     }
+
+
+def _beside(release: str) -> Callable[..., dict[str, Any]]:
+    """As `_run`, by a release of Apache Hudi."""
+    from real_hudi import RealHudi
+
+    peer = RealHudi(release, call_seconds_max=1200)
+
+    def run(
+        location: str, count: int, settings: dict[str, str], seconds: float, rows: int, *, are_apart: bool
+    ) -> dict[str, Any]:
+        regions = [f"r{number}" if are_apart else "r0" for number in range(count)]
+        batches = [_rows(number, region, rows) for number, region in enumerate(regions)]
+        given = {**_THEIRS, **settings}
+        if settings is SEVERAL:  # a lost attempt is counted, and begun again here
+            given |= {"hoodie.write.num.retries.on.conflict.failures": "0", **dict.fromkeys(_POLICIES, "LAZY")}
+        for batch in batches:
+            peer.write(location, batch, "upsert", {**TABLE, **given})
+        peer.write_for(location, batches, "upsert", given, seconds / 4)  # warm-up
+        found = peer.write_for(location, batches, "upsert", given, seconds)
+        return _figures(found["commits"], found["lost"], found["cpu_s"], seconds)
+
+    return run
 
 
 def _write(

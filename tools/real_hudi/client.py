@@ -71,6 +71,19 @@ class RealHudi:
         """One write; returns its completed instant. *rows* may be None for operations without rows."""
         return dict(self._write_call("write", table, rows, operation, options))
 
+    def write_for(
+        self, table: str | Path, sources: list[Any], operation: str, options: Mapping[str, object], seconds: float
+    ) -> dict[str, Any]:
+        """Writers at the same time, one for each source, until the time is over; ``{"commits", "lost", "cpu_s"}``."""
+        self._started()
+        paths = [parquet_of(rows, self._scratch / f"writer-{number}.parquet") for number, rows in enumerate(sources)]
+        given = _texts(options)
+        return dict(
+            self._call(
+                "write_for", table=_path(table), sources=paths, operation=operation, options=given, seconds=seconds
+            )
+        )
+
     def fail_write(
         self, table: str | Path, rows: Any, operation: str = "upsert", options: Mapping[str, object] | None = None
     ) -> str:

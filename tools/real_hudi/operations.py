@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +49,33 @@ class Operations:
         instants = self._instants(self._hudi.meta_client(table).getActiveTimeline().filterCompletedInstants())
         writes = [i for i in instants if i["action"] in ("commit", "deltacommit", "replacecommit")]
         return max(writes, key=lambda i: i["requested_time"])
+
+    def write_for(
+        self, table: str, sources: list[str], operation: str, options: dict[str, str], seconds: float
+    ) -> dict[str, Any]:
+        """Let one thread for each source write it again and again; commits, lost attempts, CPU seconds of the JVM."""
+        settings = write_options(table, operation, options, is_v1=self._hudi.is_v1)
+        spark = self._hudi.spark
+        system = self._hudi.jvm.java.lang.management.ManagementFactory.getOperatingSystemMXBean()
+        until_s, cpu_ns = time.monotonic() + seconds, system.getProcessCpuTime()
+
+        def run(source: str) -> tuple[int, int]:
+            commits = lost = 0
+            while time.monotonic() < until_s:
+                writer = spark.read.parquet(source).write.format("hudi").options(**settings).mode("append")
+                try:
+                    writer.save(table)
+                    commits += 1
+                except Exception as error:
+                    if "HoodieWriteConflictException" not in str(error):
+                        raise
+                    lost += 1
+            return commits, lost
+
+        with ThreadPoolExecutor(len(sources)) as pool:
+            done = list(pool.map(run, sources))
+        cpu_s = (system.getProcessCpuTime() - cpu_ns) / 1e9
+        return {"commits": sum(each[0] for each in done), "lost": sum(each[1] for each in done), "cpu_s": cpu_s}
 
     def fail_write(self, table: str, source: str, operation: str, options: dict[str, str] | None = None) -> str:
         """Write, but fail between the data files and the completed instant; returns the pending instant."""
