@@ -84,9 +84,9 @@ def concurrency_of(settings: Settings) -> Concurrency:
     name = keys.CONCURRENCY_MODE.name
     if mode != SEVERAL_WRITERS:
         raise ConfigError(
-            f"{name}={mode}: hudi_py does not write merge-on-read tables with a bucket index, the only ones that this "
-            f"mode is for; let all writers use {SEVERAL_WRITERS} (reading, and everything that writes no rows, works "
-            "with it)"
+            f"{name}={mode}: in this mode nobody looks for conflicts, because all writers name the file group of a new "
+            f"bucket alike, and hudi_py gives it a name of its own; let all writers use {SEVERAL_WRITERS} (reading, and "
+            "everything that writes no rows, works with it)"
         )
     # Without a lock two writers could both look for conflicts, find none, and both complete.
     if not settings[keys.LOCK_PROVIDER]:
