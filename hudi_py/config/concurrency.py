@@ -84,8 +84,8 @@ def concurrency_of(settings: Settings) -> Concurrency:
     name = keys.CONCURRENCY_MODE.name
     if mode != SEVERAL_WRITERS:
         raise ConfigError(
-            f"{name}={mode}: in this mode nobody looks for conflicts, because all writers name the file group of a new "
-            f"bucket alike, and hudi_py gives it a name of its own; let all writers use {SEVERAL_WRITERS} (reading, and "
+            f"{name}={mode}: in this mode nobody looks for conflicts, because all writers name the file group of a "
+            f"new bucket alike, and hudi_py gives it its own name; let all writers use {SEVERAL_WRITERS} (reading, and "
             "everything that writes no rows, works with it)"
         )
     # Without a lock two writers could both look for conflicts, find none, and both complete.
