@@ -224,6 +224,10 @@ class WriteService:
         # For its refusals alone: a drop computes no keys, but it may meet a table that hudi_py must not write.
         self._target.check(table, self._target.key_generator(table, computes_paths=False))
         absent = sorted(set(paths) - set(table.partitions()))
+        # Dropped by this very write before, and deleted by a clean since.
+        done = words.committed_before(table.timeline, table.contents) if absent else None
+        if done is not None:
+            return done
         if absent or not paths:
             what = f"has no partition {absent[0]!r}" if absent else "drops no partition, because none is named"
             raise ConfigError(f"{self._storage.root} {what}; hudi-py files shows them")

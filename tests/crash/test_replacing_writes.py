@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from hudi_py.errors import RefusedError, WriteError
+from hudi_py.errors import ConfigError, RefusedError, WriteError
 from hudi_py.writing.commit_words import KEYS_ENTRY
 from support.crash_points import interruptions
 from support.writes import OLD, SCHEMA, create_table, open_table, rows_of, upsert
@@ -38,8 +38,8 @@ def test_interrupted_anywhere_it_is_done_once(version, name):
         case.run(lambda storage: run(open_table(storage, **ALONE), write_key=KEY))
         before = rows_of(case.storage)
         assert before in (OLD, after), case
-        again = run(open_table(case.storage, **ALONE), write_key=KEY) if before == OLD or name != "drop" else None
-        assert again is None or again.is_repeated == (before == after), case
+        again = run(open_table(case.storage, **ALONE), write_key=KEY)
+        assert again.is_repeated == (before == after), case
         assert rows_of(case.storage) == after, case
         table = open_table(case.storage)
         assert len(table.timeline.commits.completed()) == 2, case
@@ -64,6 +64,24 @@ def test_write_key_is_remembered_beyond_the_archive(version):
     assert not table.upsert(arrow({"id": "z", "region": "eu", "ts": 9}), write_key=("other", 1)).is_repeated
     assert table.upsert(arrow(), write_key=("loader", 6)).is_repeated
     assert not table.upsert(arrow(), write_key=("loader", 8)).is_repeated
+
+
+@pytest.mark.parametrize("has_metadata_table", [False, True])
+@pytest.mark.parametrize("version", [6, 9])
+def test_drop_of_a_partition_is_known_after_a_clean_has_deleted_it(version, has_metadata_table):
+    """Given again with its key it is a repeated write, not an error about a partition that is not there."""
+    storage = create_table(version)
+    table = open_table(storage, **{"hoodie.clean.commits.retained": 1, "hoodie.metadata.enable": has_metadata_table})
+    table.upsert(arrow(*OLD))
+    done = table.drop_partitions(["us"], write_key=KEY)
+    table.upsert(arrow({**OLD[0], "ts": 2}))
+    table.upsert(arrow({**OLD[0], "ts": 3}))
+    assert table.refresh().partitions() == ("eu",)
+    again = table.drop_partitions(["us"], write_key=KEY)
+    assert (again.instant, again.is_repeated) == (done.instant, True)
+    for words in ({}, {"write_key": ("loader", 8)}):
+        with pytest.raises(ConfigError, match="has no partition 'us'"):
+            table.drop_partitions(["us"], **words)
 
 
 def test_write_key_of_a_write_that_was_rolled_back_counts_as_not_given():
