@@ -31,6 +31,14 @@ class Model:
         self.rows = {}
         self.columns = {"x": (0, "string"), "y": (1, "int")}
         self.ids = itertools.count(2)
+        self.savepoint = self.undoable = None  # a time, and the rows and columns of then
+
+    def moment(self):
+        """Rows and columns of now; ids go on, so that none of the model is used twice, whatever is undone."""
+        return dict(self.rows), dict(self.columns)
+
+    def go_back(self, moment):
+        self.rows, self.columns = map(dict, moment)
 
     def shown(self):
         found = [
@@ -47,11 +55,6 @@ class Model:
     def schema(self):
         fixed = [("id", pa.string()), ("region", pa.string()), ("ts", pa.int64())]
         return pa.schema([*fixed, *((name, ARROW[kind]) for name, (_, kind) in self.columns.items())])
-
-    def copy(self):
-        other = Model()
-        other.rows, other.columns = dict(self.rows), dict(self.columns)
-        return other
 
 
 def value_of(kind, number):
@@ -156,6 +159,29 @@ def archive(storage, model, data, numbers):
     open_table(storage, **SETTINGS).archive()
 
 
+def save(storage, model, data, numbers):
+    """The newest commit is saved; one savepoint at a time."""
+    if model.savepoint is None:
+        time = open_table(storage, **SETTINGS).create_savepoint().requested_time
+        model.savepoint = time, model.moment()
+
+
+def restore(storage, model, data, numbers):
+    """Back to the savepoint, and to the columns of then; it stays."""
+    if model.savepoint is not None:
+        time, moment = model.savepoint
+        open_table(storage, **SETTINGS).restore(time)
+        model.go_back(moment)
+
+
+def rollback(storage, model, data, numbers):
+    """The last commit is undone, a change of columns, too."""
+    if model.undoable is not None and (model.savepoint is None or model.savepoint[0] < model.undoable[0]):
+        time, moment = model.undoable
+        open_table(storage, **SETTINGS).rollback(time)
+        model.go_back(moment)
+
+
 STEPS = {
     "upsert": lambda *given: write(*given, "upsert"),
     "insert": lambda *given: write(*given, "insert"),
@@ -170,12 +196,21 @@ STEPS = {
     "cluster": cluster,
     "clean": clean,
     "archive": archive,
+    "save": save,
+    "restore": restore,
+    "rollback": rollback,
 }
+NO_WRITES = ("clean", "archive", "compact", "planned", "cluster", "save")
 
 
 def read(storage, **given):
     rows = open_table(storage).rows(**given).to_arrow().to_pylist()
     return sorted(rows, key=str)
+
+
+def times_of(storage):
+    """Commits that are on the active timeline."""
+    return {each.requested_time for each in open_table(storage).timeline.commits.completed()}
 
 
 @pytest.mark.slow
@@ -191,11 +226,15 @@ def test_any_history_shows_the_rows_of_the_model(version, kind, data):
     past = {}
     for _ in range(data.draw(st.integers(2, 7))):
         name = data.draw(st.sampled_from(sorted(STEPS)))
+        times, moment = times_of(storage), model.moment()
         STEPS[name](storage, model, data, numbers)
         assert read(storage) == model.shown(), name
-        newest = open_table(storage).timeline.commits.completed()[-1]
+        new = sorted(times_of(storage) - times)
+        model.undoable = (new[0], moment) if len(new) == 1 and name not in NO_WRITES else None
         if name not in ("clean", "archive"):
-            past[newest.requested_time] = model.shown()
+            past[max(times_of(storage))] = model.shown()
+        if name in ("restore", "rollback"):  # what is undone is nobody's past
+            past = {time: rows for time, rows in past.items() if time in times_of(storage)}
     active = {each.requested_time for each in open_table(storage).timeline}
     for time, rows in past.items():
         try:
