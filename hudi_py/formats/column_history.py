@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any, Final
 
 import attrs
@@ -71,8 +72,8 @@ class MovedColumns:
         position = bisect_right(self.versions, int(time), key=lambda each: each[0])
         if not position:
             raise UnsupportedTable(
-                f"{self.source} has columns that were renamed or dropped, and neither the commit {time} nor the "
-                f"history in {HISTORY_FOLDER} says which columns its files have; bring the folder "
+                f"{self.source} has columns that may have been renamed or dropped, and neither the commit {time} nor "
+                f"the history in {HISTORY_FOLDER} says which columns its files have; bring the folder "
                 "back from a copy of the table"
             )
         return self.versions[position - 1][1]
@@ -93,13 +94,22 @@ def moved_columns(latest: str, history: bytes, commits: Mapping[str, str], sourc
     """
     today = parse_columns(latest, source)
     known = {text: _moved(parse_columns(text, source), today) for text in set(commits.values())}
-    found = ((int(each["version_id"]), _moved(each, today)) for each in parse_history(history, source))
-    versions = sorted(found, key=lambda each: each[0])
+    parsed = parse_history(history, source)
+    is_whole = is_history_of(parsed, today)
+    # Of a history without the columns of today, nobody knows what else it lacks: then only the commits count.
+    versions = sorted(
+        ((int(each["version_id"]), _moved(each, today)) for each in parsed if is_whole), key=itemgetter(0)
+    )
     # Columns that came after the time asked for say nothing of its files, and moved nothing for them.
-    if all(each is None for each in (*known.values(), *(moved for _, moved in versions))):
+    if is_whole and all(each is None for each in (*known.values(), *(moved for _, moved in versions))):
         return None
     by_commit = {time: known[text] for time, text in commits.items()}
     return MovedColumns(by_commit=by_commit, versions=tuple(versions), source=source)
+
+
+def is_history_of(versions: Iterable[Mapping[str, Any]], today: Mapping[str, Any]) -> bool:
+    """Whether the versions of a history reach up to the columns of today: else its newest file is lost or torn."""
+    return int(today["version_id"]) in {int(each["version_id"]) for each in versions}
 
 
 def parse_columns(text: str, source: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import attrs
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
-from hudi_py.formats.column_history import HISTORY_FOLDER, MovedColumns, parse_columns, parse_history
+from hudi_py.formats.column_history import HISTORY_FOLDER, MovedColumns, is_history_of, parse_columns, parse_history
 from hudi_py.formats.column_versions import next_version
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import parse_record_schema, with_meta_fields
@@ -138,7 +138,7 @@ def _reasons(
     today, versions = parse_columns(ids.latest, ids.source), parse_history(ids.history, ids.source)
     names = [field["name"] for field in today["fields"] if field["name"] not in META_COLUMNS]
     numbers = [int(each["version_id"]) for each in versions]
-    if int(today["version_id"]) not in numbers:
+    if not is_history_of(versions, today):
         yield f"no completed commit has left the history of its columns in {HISTORY_FOLDER}"
         return
     if text is None or parse_record_schema(text).names != names:
