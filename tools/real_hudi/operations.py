@@ -56,8 +56,7 @@ class Operations:
         """Let one thread for each source write it again and again; commits, lost attempts, CPU seconds of the JVM."""
         settings = write_options(table, operation, options, is_v1=self._hudi.is_v1)
         spark = self._hudi.spark
-        system = self._hudi.jvm.java.lang.management.ManagementFactory.getOperatingSystemMXBean()
-        until_s, cpu_ns = time.monotonic() + seconds, system.getProcessCpuTime()
+        until_s, cpu_s = time.monotonic() + seconds, _cpu_s(self._hudi.pid)
 
         def run(source: str) -> tuple[int, int]:
             commits = lost = 0
@@ -74,7 +73,7 @@ class Operations:
 
         with ThreadPoolExecutor(len(sources)) as pool:
             done = list(pool.map(run, sources))
-        cpu_s = (system.getProcessCpuTime() - cpu_ns) / 1e9
+        cpu_s = _cpu_s(self._hudi.pid) - cpu_s
         return {"commits": sum(each[0] for each in done), "lost": sum(each[1] for each in done), "cpu_s": cpu_s}
 
     def fail_write(self, table: str, source: str, operation: str, options: dict[str, str] | None = None) -> str:
@@ -349,6 +348,12 @@ class Operations:
 def operation_names() -> tuple[str, ...]:
     """Names of all operations."""
     return tuple(name for name in vars(Operations) if not name.startswith("_"))
+
+
+def _cpu_s(pid: int) -> float:
+    """CPU seconds of a process with all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _data_files(table: str) -> set[str]:
