@@ -1,6 +1,6 @@
 """Merge-on-read tables written without Spark: rows against a dictionary, and what stands in their files and commits."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from hudi_py.config.settings import Settings
 from hudi_py.engine.inline import LocalEngine
-from hudi_py.errors import ConfigError
 from hudi_py.formats.delete_block import decode_delete_block
 from hudi_py.formats.log_block import BlockType, HeaderKey, iterate_log_blocks
 from hudi_py.local.rows import ArrowRows
@@ -199,11 +198,20 @@ def test_keys_that_other_writers_put_into_log_files_are_found(release, tmp_path)
     assert after.sort_by("id").column("ts").to_pylist() == newer.sort_by("id").column("ts").to_pylist()
 
 
-def test_log_compaction_is_refused_by_name():
-    """Whoever asks for it would believe that log files are joined."""
-    name = "hoodie.log.compaction.inline"
-    with pytest.raises(ConfigError, match=f"{name}=true is refused.*not compacted"):
-        WriteService(create(9), Settings({name: "true"}), FixedClock(writes.START + timedelta(1)), LocalEngine)
+@pytest.mark.parametrize("version", [6, 9])
+def test_log_files_are_compacted_among_themselves_after_commits(version):
+    """``hoodie.log.compaction.inline``: once a slice has enough log blocks, and not before; the rows stay (G-5)."""
+    settings = SMALL | {"hoodie.log.compaction.inline": True, "hoodie.log.compaction.blocks.threshold": 3}
+    storage = create(version)
+    done = []
+    for ts in range(1, 6):
+        writes.upsert(storage, rows_for([("a", "eu"), ("b", "eu")], ts), **settings)
+        assert [row["ts"] for row in writes.merged_rows_of(storage)] == [ts, ts]
+        table = writes.open_table(storage)
+        commits = map(table.contents.commit, table.timeline.completed("deltacommit"))
+        done.append([each for each in commits if each.operation_type == "LOG_COMPACT"])
+    assert [len(each) for each in done] == [0, 0, 0, 1, 1]
+    assert [stat.total_log_files_compacted for stat in done[-1][0].partition_to_write_stats["eu"]] == [3]
 
 
 @pytest.mark.parametrize("version", [6, 9])
