@@ -200,7 +200,7 @@ def test_keys_that_other_writers_put_into_log_files_are_found(release, tmp_path)
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_log_files_are_compacted_among_themselves_after_commits(version):
-    """``hoodie.log.compaction.inline``: once a slice has enough log blocks, and not before; the rows stay (G-5)."""
+    """``hoodie.log.compaction.inline``: once a slice has enough log blocks, and not before; the rows stay."""
     settings = SMALL | {"hoodie.log.compaction.inline": True, "hoodie.log.compaction.blocks.threshold": 3}
     storage = create(version)
     done = []
