@@ -78,8 +78,10 @@ class Faulty(DelegatingStorage):
             raise Crash("the process has ended before")
         return cast("BinaryIO", _Deferred(commit))
 
-    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
-        self._around("create_new", (path,), lambda: self.inner.create_new(path, data, lasts=lasts), data)
+    def create_new(
+        self, path: str, data: bytes, before: Callable[[], None] | None = None, *, lasts: bool = True
+    ) -> None:
+        self._around("create_new", (path,), lambda: self.inner.create_new(path, data, before, lasts=lasts), data)
 
     def _around(self, verb: str, paths: Paths, call: Callable[[], T], data: bytes = b"") -> T:
         with self._lock:

@@ -13,12 +13,13 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.runtime.randomness import new_uuid
 from hudi_py.storage._rename import rename_noreplace
 
+Before: TypeAlias = Callable[[], None] | None
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
 _ATTEMPTS_MAX = 5  # if another process keeps creating the same file
 _NAME_BYTES_MAX = 200  # longer names leave no room for the suffix of a temporary name (the limit is 255)
@@ -44,20 +45,39 @@ def open_regular(full: str) -> BinaryIO:
         raise
 
 
-def create_empty(folder: int, name: str) -> None:
-    """Create an empty file. Without content it cannot be half written, so an exclusive create is atomic enough."""
-    _refuse_taken(folder, name)
-    remove_checksum(folder, name)
-    os.close(os.open(name, _NEW_FILE, 0o666, dir_fd=folder))
+def create_empty(before: Before = None) -> Callable[[int, str], None]:
+    """
+    Return a function that creates an empty file; without content it cannot be half written, so that is atomic enough.
+
+    Args:
+        before: Called right before the file appears.
+    """
+
+    def create(folder: int, name: str) -> None:
+        _refuse_taken(folder, name)
+        remove_checksum(folder, name)
+        if before is not None:
+            before()
+        os.close(os.open(name, _NEW_FILE, 0o666, dir_fd=folder))
+
+    return create
 
 
-def create_complete(data: bytes) -> Callable[[int, str], None]:
-    """Return a function that creates a file with this content: under a temporary name, then linked to its own."""
+def create_complete(data: bytes, before: Before = None) -> Callable[[int, str], None]:
+    """
+    Return a function that creates a file with this content: under a temporary name, then linked to its own.
+
+    Args:
+        data: Its content.
+        before: Called right before the file appears: the content is durable by then, which may have taken seconds.
+    """
 
     def create(folder: int, name: str) -> None:
         _refuse_taken(folder, name)
         with temporary_file(folder, name, data) as temporary:
             remove_checksum(folder, name)
+            if before is not None:
+                before()
             try:
                 os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
             except FileExistsError:

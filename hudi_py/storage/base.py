@@ -41,7 +41,7 @@ confirmed: the write may or may not have happened.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
 from hudi_py.errors import ConfigError, CorruptMetadata
@@ -145,14 +145,22 @@ class Storage(Protocol):
     def open_read(self, path: str) -> BinaryIO:
         """Open a seekable stream, as Parquet readers need it. Raises `NotFound`."""
 
-    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
+    def create_new(
+        self, path: str, data: bytes, before: Callable[[], None] | None = None, *, lasts: bool = True
+    ) -> None:
         """
-        Create atomically and durably. Raises `AlreadyExists`, or `OutcomeUnknown` if it cannot be confirmed.
+        Create atomically and durably.
 
         Args:
             path: Relative to the root.
             data: The content.
+            before: Called when all is prepared, right before the object can appear, and again before each repetition;
+                if it raises, nothing is created.
             lasts: Whether the name has to outlive a loss of power; if not, a disk need not be waited for.
+
+        Raises:
+            AlreadyExists: The name is taken.
+            OutcomeUnknown: It cannot be confirmed.
         """
 
     def replace(self, path: str, data: bytes) -> None:

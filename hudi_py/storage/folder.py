@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import BinaryIO
 
 import attrs
@@ -54,8 +54,10 @@ class FolderStorage:
     def open_read(self, path: str) -> BinaryIO:
         return self.outer.open_read(self._path(path))
 
-    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
-        self.outer.create_new(self._path(path), data, lasts=lasts)
+    def create_new(
+        self, path: str, data: bytes, before: Callable[[], None] | None = None, *, lasts: bool = True
+    ) -> None:
+        self.outer.create_new(self._path(path), data, before, lasts=lasts)
 
     def replace(self, path: str, data: bytes) -> None:
         self.outer.replace(self._path(path), data)

@@ -13,7 +13,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import BinaryIO, Literal, cast
 
 from hudi_py.errors import AlreadyExists, ConfigError, CorruptMetadata, NotFound, OutcomeUnknown, StorageError
@@ -185,10 +185,12 @@ class LocalStorage:
 
     # ------------------------------------------------------------------ writing
 
-    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
+    def create_new(
+        self, path: str, data: bytes, before: Callable[[], None] | None = None, *, lasts: bool = True
+    ) -> None:
         full = self._prefix + check_below_root(path)
         try:
-            in_folder(self._root, path, create_complete(data) if data else create_empty)
+            in_folder(self._root, path, create_complete(data, before) if data else create_empty(before))
         except FileExistsError as error:
             raise AlreadyExists(f"{full} exists already; it was left as it is") from error
         except OSError as error:

@@ -152,8 +152,12 @@ class MemoryStorage:
     def open_read(self, path: str) -> BinaryIO:
         return io.BytesIO(self.read(path))
 
-    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
+    def create_new(
+        self, path: str, data: bytes, before: Callable[[], None] | None = None, *, lasts: bool = True
+    ) -> None:
         check_below_root(path)
+        if before is not None:
+            before()
         with self._lock:
             if path in self._objects:
                 raise AlreadyExists(f"{self._root}/{path} exists already; it was left as it is")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import BinaryIO
 
 from hudi_py.errors import AlreadyExists, NotFound
@@ -76,10 +76,12 @@ class RehearsalStorage:
     def open_read(self, path: str) -> BinaryIO:
         return self._holder(path).open_read(path)
 
-    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
+    def create_new(
+        self, path: str, data: bytes, before: Callable[[], None] | None = None, *, lasts: bool = True
+    ) -> None:
         if self.size(check_below_root(path)) is not None:
             raise AlreadyExists(f"{self.root}/{path} exists already; it was left as it is")
-        self._written.create_new(path, data)
+        self._written.create_new(path, data, before)
 
     def replace(self, path: str, data: bytes) -> None:
         self._written.replace(path, data)

@@ -153,11 +153,13 @@ class RemoteStorage:
 
     # ------------------------------------------------------------------ writing
 
-    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
+    def create_new(
+        self, path: str, data: bytes, before: Callable[[], None] | None = None, *, lasts: bool = True
+    ) -> None:
         check_below_root(path)
         # Before the first creation: afterwards an overwritten file of another writer could not be brought back.
         self._prove_create()
-        self._create(path, data)
+        self._create(path, data, before)
 
     def replace(self, path: str, data: bytes) -> None:
         check_below_root(path)
@@ -221,7 +223,7 @@ class RemoteStorage:
         """Send one request, without repeating it: `delete_in_pages` repeats it with smaller pages."""
         return self._call("delete_many", "", lambda backend: backend.delete_page(keys), repeats=False)
 
-    def _create(self, path: str, data: bytes) -> None:
+    def _create(self, path: str, data: bytes, before: Callable[[], None] | None = None) -> None:
         """
         Create an object, and find out whether another writer created it or we did and the answer was lost.
 
@@ -229,8 +231,23 @@ class RemoteStorage:
         with an id of its own.
         """
         creator = new_uuid()
+        is_sent = False
+
+        def put(backend: Backend) -> None:
+            nonlocal is_sent
+            if before is not None:
+                try:
+                    before()
+                except HudiError as error:
+                    if not is_sent:
+                        raise
+                    # An earlier request may have been carried out although its answer did not arrive.
+                    return self._resolve(path, creator, is_doubtful=True, cause=error)
+            is_sent = True
+            return backend.put_new(path, data, creator)
+
         try:
-            self._repeated("create_new", path, lambda backend: backend.put_new(path, data, creator))
+            self._repeated("create_new", path, put)
         except _GivenUp as end:
             if end.fault.meaning is not Meaning.TAKEN and not end.is_doubtful:
                 raise self._failure("create_new", path, end.fault) from end.cause

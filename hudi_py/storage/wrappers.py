@@ -75,8 +75,12 @@ class DelegatingStorage:
     def open_read(self, path: str) -> BinaryIO:
         return self._around("open_read", (path,), lambda: self.inner.open_read(path))
 
-    def create_new(self, path: str, data: bytes, *, lasts: bool = True) -> None:
-        self._around("create_new", (path,), lambda: self.inner.create_new(path, data, lasts=lasts))
+    def create_new(
+        self, path: str, data: bytes, before: Callable[[], None] | None = None, *, lasts: bool = True
+    ) -> None:
+        # Without it as those are called that know of none.
+        more = (before,) if before else ()
+        self._around("create_new", (path,), lambda: self.inner.create_new(path, data, *more, lasts=lasts))
 
     def replace(self, path: str, data: bytes) -> None:
         self._around("replace", (path,), lambda: self.inner.replace(path, data))

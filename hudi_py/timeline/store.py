@@ -8,7 +8,7 @@ by `remove`, which rollback and recovery use, and rewritten only by `replace`, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol, TypeAlias
 
 from hudi_py.config.table import TableConfig
@@ -196,9 +196,16 @@ class TimelineStore:
         self._create(instant)
         return instant
 
-    def transition(self, instant: Instant, said: Said | None = None, *, completion_time: str | None = None) -> Instant:
+    def transition(
+        self,
+        instant: Instant,
+        said: Said | None = None,
+        *,
+        completion_time: str | None = None,
+        before: Callable[[], None] | None = None,
+    ) -> Instant:
         """
-        Take *instant* one state further.
+        Take *instant* one state further; *before* is called right before its file appears, and may refuse.
 
         Raises:
             TimelineStateError: It is completed.
@@ -211,7 +218,7 @@ class TimelineStore:
             raise ConflictError(
                 f"{self.path(instant)} is missing: another writer rolled {instant} back; reload and start again"
             )
-        self._create(following, said)
+        self._create(following, said, before)
         return following
 
     def complete(self, instant: Instant, said: Said, *, after: str | None = None) -> Instant:
@@ -224,8 +231,6 @@ class TimelineStore:
         Raises:
             As `transition`; ConflictError also when another writer has completed it, or has our lock now.
         """
-        # A process that slept through its lease must not complete: another one may have changed the table since.
-        self.lock.check()
         completion_time = None
         # In layout 2 the name has the completion time, so creating it would not collide with another writer's file.
         if self.layout.has_completion_times:
@@ -234,7 +239,10 @@ class TimelineStore:
             if done is not None and done.is_completed:
                 raise ConflictError(f"{instant} was completed by another writer as {done.file_name}")
             completion_time = self.new_time(timeline, after=after)
-        return self.transition(instant, said, completion_time=completion_time)
+        # A process that slept through its lease must not complete: another one may have changed the table since. So it
+        # is the very last look, after what takes time: the timeline, the new time, and a durable copy of the content.
+        before = self.lock.check if self.lock.is_used else None
+        return self.transition(instant, said, completion_time=completion_time, before=before)
 
     def reopen(self, instant: Instant) -> None:
         """
@@ -311,11 +319,11 @@ class TimelineStore:
     def _reserved_times(self) -> list[str]:
         return [entry.name for entry in self.storage.list(_TIMES_FOLDER) if entry.name.isdigit()]
 
-    def _create(self, instant: Instant, said: Said | None = None) -> None:
+    def _create(self, instant: Instant, said: Said | None = None, before: Callable[[], None] | None = None) -> None:
         path = f"{self.folder}/{self.layout.file_name(instant)}"
         content = self._encoded(said)
         try:
-            self.storage.create_new(path, content)
+            self.storage.create_new(path, content, *((before,) if before else ()))
         except AlreadyExists as error:
             raise ConflictError(
                 f"{path} exists already: another writer was faster; reload the timeline and try again"

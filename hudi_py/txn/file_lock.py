@@ -9,7 +9,8 @@ What a crash leaves: the lock, which processes on the same machine take over at 
 removed by hand or by recovery; or a claim, which expires at the same age.
 
 Hudi is less careful: it removes the file when it gives up or closes, even if another process holds it, and on a local
-disk it checks before it creates. So holders call `FileLock.is_ours` before their commit points.
+disk it checks before it creates, so it empties a lock that appeared in between. So holders call `FileLock.is_ours` in
+the call that makes an instant complete.
 
 Source: rules/table-services F.1; Hudi 0.15.0 to 1.1.1 ``FileSystemBasedLockProvider``, ``LockInfo``.
 """

@@ -18,9 +18,11 @@ from hudi_py.writing.rivals import Rivals
 from hudi_py.writing.transaction import WriteTransaction
 
 
-def _without_looking(store: Any, instant: Any, said: Any = None, *, completion_time: str | None = None) -> Any:
+def _without_looking(
+    store: Any, instant: Any, said: Any = None, *, completion_time: Any = None, before: Any = None
+) -> Any:
     following = advance(instant, completion_time=completion_time)
-    store._create(following, said)
+    store._create(following, said, before)
     return following
 
 

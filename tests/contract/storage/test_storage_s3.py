@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from hudi_py.errors import AlreadyExists, CorruptMetadata, NotFound, OutcomeUnknown, StorageError
+from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata, NotFound, OutcomeUnknown, StorageError
 from hudi_py.storage import remote_backends
 from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.factory import open_storage
@@ -228,6 +228,31 @@ def test_swap_whose_answer_was_lost_is_recognised_as_ours(storage, interfere, ve
     )
     assert storage.swap("a", b"ours", version) == storage.read_version("a").version
     assert storage.read("a") == b"ours"
+
+
+@pytest.mark.parametrize("is_carried_out", [True, False])
+def test_who_may_not_go_on_after_a_lost_answer_is_told_what_became_of_it(storage, interfere, is_carried_out):
+    """The look before the repetition refuses, but the first request may be carried out: no error says otherwise."""
+    prove(storage)
+    looks: list[int] = []
+
+    def look() -> None:
+        looks.append(1)
+        if len(looks) > 1:
+            raise ConflictError("the lock is gone")
+
+    lost: Any = TimeoutError("no answer")
+    interfere.counts.clear()
+    interfere.rule = lambda method, number: (
+        (("after", lost) if is_carried_out else lost) if (method, number) == ("put_object", 0) else None
+    )
+    if is_carried_out:
+        storage.create_new("a", b"ours", look)
+        assert storage.read("a") == b"ours"
+    else:
+        with pytest.raises(OutcomeUnknown, match="may or may not"):
+            storage.create_new("a", b"ours", look)
+    assert looks == [1, 1]
 
 
 def test_lost_answer_of_a_lost_swap_is_still_lost(storage, interfere):

@@ -256,6 +256,42 @@ def test_a_lock_that_is_lost_before_the_commit_point_completes_nothing():
     assert data_files(storage) == data_files(alone)
 
 
+class Robbed(DelegatingStorage):
+    """Loses the lock in each call that makes an action complete."""
+
+    def __init__(self, inner):
+        super().__init__(inner)
+        self.robbed = []
+
+    def create_new(self, path, data, before=None, *, lasts=True):
+        if path.startswith(".hoodie/") and path.endswith(DONE) and "metadata" not in path:
+            self.robbed.append(path)
+            self.inner.delete(LOCK)
+        super().create_new(path, data, before, lasts=lasts)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("service", [name for name in SERVICES if name != "archive"])
+def test_the_look_at_the_lock_is_the_last_thing_before_a_service_completes(release, service):
+    """F.1: in layout 2 a time is taken and the timeline loaded first, and a lock lost meanwhile went unnoticed."""
+    name, storage = table_for(service, release)
+    robbed = Robbed(storage)
+    with pytest.raises(ConflictError, match="taken over or removed"):
+        SERVICES[service](opened(name, robbed))
+    assert robbed.robbed
+    assert not {*robbed.robbed} & {*storage.files()}
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_the_look_at_the_lock_is_the_last_thing_before_a_write_completes(version):
+    """A holder that slept where the disk was slow completes nothing either."""
+    storage = Robbed(create_table(version))
+    with pytest.raises(ConflictError, match="taken over or removed"):
+        upsert(storage, OLD, **LOCKED)
+    assert len(storage.robbed) == 1
+    assert not {*storage.robbed} & {*storage.inner.files()}
+
+
 def test_recover_waits_for_a_writer_and_tells_of_a_lock_that_nobody_releases():
     """With something to put right it is refused; with nothing else to do the lock itself is the finding."""
     name = "cow_failed_write-1.1.1"
