@@ -103,12 +103,13 @@ def _simulations(given: argparse.Namespace) -> int:
             if time.monotonic() > until_s:
                 break
             chunk = cases[begin : begin + given.jobs]
-            for case, (number, found, seconds) in zip(chunk, pool.map(_simulation, chunk), strict=True):
+            for case, (number, found, seconds, first_s) in zip(chunk, pool.map(_simulation, chunk), strict=True):
                 played[len(case[1])] += 1
                 orders[len(case[1])] += number
                 violated += len(found)
                 what = f"version {case[0]}, {case[3]}, {' | '.join(case[1])}, {case[2]} preemptions"
-                print(f"{what}: {number} orders, {len(found)} wrong, {seconds:.0f} s", flush=True)
+                first = f", the first after {first_s:.1f} s" if found else ""
+                print(f"{what}: {number} orders, {len(found)} wrong{first}, {seconds:.0f} s", flush=True)
                 for each in found[:2]:
                     print(f"  {each}", flush=True)
     for count in sorted(played):
@@ -117,7 +118,7 @@ def _simulations(given: argparse.Namespace) -> int:
     return 1 if violated else 0
 
 
-def _simulation(case: tuple[int, tuple[str, ...], int, str, str]) -> tuple[int, list[str], float]:
+def _simulation(case: tuple[int, tuple[str, ...], int, str, str]) -> tuple[int, list[str], float, float]:
     from contextlib import nullcontext
 
     logging.getLogger("hudi_py").setLevel(logging.CRITICAL + 1)
@@ -125,10 +126,15 @@ def _simulation(case: tuple[int, tuple[str, ...], int, str, str]) -> tuple[int, 
     from support.taken_out import taken_out
 
     *actors, without = case
-    started = time.monotonic()
+    started, number, first_s = time.monotonic(), 0, 0.0
+    wrong: list[str] = []
     with taken_out(without) if without else nullcontext():
-        found = list(violations(*actors))
-    return len(found), [each for each in found if each is not None], time.monotonic() - started
+        for each in violations(*actors):
+            number += 1
+            if each is not None:
+                first_s = first_s or time.monotonic() - started
+                wrong.append(each)
+    return number, wrong, time.monotonic() - started, first_s
 
 
 def _processes(given: argparse.Namespace) -> int:

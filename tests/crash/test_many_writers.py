@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import logging
 
+import pyarrow as pa
 import pytest
 
 from hudi_py.errors import ConflictError, NotFound, ServiceFailed
+from hudi_py.local.rows import ArrowRows
+from hudi_py.model.instant import Action
+from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.wrappers import DelegatingStorage
+from hudi_py.timeline.properties_file import update_properties
 from support import writes
 from support.many_writers import ACTORS, SEVERAL, contents, rows, service, table, violations
 from support.rival_places import PLACES
@@ -25,7 +30,12 @@ def _quiet():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "names"),
-    [(9, ("upsert new", "insert_overwrite")), (6, ("update where", "upsert new")), (8, ("insert", "delete where"))],
+    [
+        (9, ("upsert new", "insert_overwrite")),
+        (6, ("update where", "upsert new")),
+        (8, ("insert", "delete where")),
+        (9, ("clean", "upsert")),
+    ],
 )
 def test_any_order_ends_like_some_serial_one(version, names, record_property):
     """Rows as if the writers that succeeded had run one after another; nothing is left; the check is clean."""
@@ -92,6 +102,41 @@ def test_a_write_that_nobody_touched_is_put_onto_the_newer_state(version):
     assert service(storage).write(overtaken, "UPSERT").retries == 0
     assert ("ap", "n", 20) in contents(storage)
     assert ("eu", "a", 5) in contents(storage)
+
+
+def _properties(storage):
+    update_properties(storage, {"hoodie.table.version.note": "upgraded"}, FixedClock(writes.START))
+
+
+def _columns(storage):
+    wider = pa.table({"id": ["z"], "region": ["ap"], "ts": [1], "more": ["x"]})
+    service(storage).write(ArrowRows(wider), "UPSERT")
+
+
+def _restore(storage):
+    store = writes.open_table(storage).contents.store
+    store.request(Action.RESTORE, store.new_time(), b"")
+
+
+MEANWHILE = {
+    "hoodie.table.version.note of the table was changed": _properties,
+    "changed the columns of the table": _columns,
+    "takes the table back": _restore,
+    "another writer was faster": ACTORS["drop"],
+}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("reason", MEANWHILE)
+def test_what_else_ends_a_write(version, reason):
+    """Columns, properties (as by an upgrade) or partitions changed meanwhile, or a restore began."""
+    storage = table(version)
+    overtaken = Overtaken(storage, [("d", "eu", 20)], [MEANWHILE[reason]])
+    settings = {"hoodie.write.num.retries.on.conflict.failures": 0}
+    with pytest.raises(ConflictError, match=reason):
+        service(storage, **settings).write(overtaken, "UPSERT")
+    left = [each.action for each in writes.open_table(storage).timeline.pending()]
+    assert left == [Action.RESTORE] * (MEANWHILE[reason] is _restore)
 
 
 @pytest.mark.parametrize("version", [6, 9])
