@@ -19,12 +19,13 @@ from typing import Any, TypeVar
 import attrs
 import pyarrow as pa
 
-from hudi_py.errors import HudiError, OutcomeUnknown, ServiceFailed, StorageError
+from hudi_py.errors import ConflictError, HudiError, OutcomeUnknown, ServiceFailed, StorageError
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.storage.base import MUTATING_VERBS, Storage
 from hudi_py.storage.factory import open_storage
 from hudi_py.storage.wrappers import DelegatingStorage, Paths
 from hudi_py.table import Table
+from hudi_py.txn.table_lock import TableLock
 
 T = TypeVar("T")
 BATCH = 3
@@ -221,5 +222,21 @@ class Worker:
         self.table().cluster()
 
 
+def tell_of_lost_locks(worker: Worker) -> None:
+    """Let this process note each lock that it held and that somebody took away, as Apache Hudi does with its file."""
+    check = TableLock.check
+
+    def noted(lock: TableLock) -> None:
+        try:
+            check(lock)
+        except ConflictError:
+            worker.note({"lock": "was taken away"})
+            raise
+
+    TableLock.check = noted  # type: ignore[method-assign]
+
+
 if __name__ == "__main__":
-    Worker(Arena.load(Path(sys.argv[1])), int(sys.argv[2]), Path(sys.argv[3])).run(int(sys.argv[4]))
+    working = Worker(Arena.load(Path(sys.argv[1])), int(sys.argv[2]), Path(sys.argv[3]))
+    tell_of_lost_locks(working)
+    working.run(int(sys.argv[4]))
