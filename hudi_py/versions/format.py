@@ -96,6 +96,7 @@ class TableFormat:
             deleted for a new one; otherwise its next row goes to the partition where it was.
         merges_logs_by_commits: Whether a log compaction waits for as many delta commits as it wants log blocks, and
             takes that many log files for enough of them; otherwise the blocks of each slice decide alone.
+        reads_repeated_deletes: Whether readers of the release read log files that delete a key twice (1.0.2 fails).
         splits_bucket_keys: Whether releases differ on the bucket of keys of a single field that have a colon.
         metadata_table: The same for the metadata table.
     """
@@ -119,5 +120,6 @@ class TableFormat:
     avro_widens_floats: bool
     forgets_deleted_keys: bool
     merges_logs_by_commits: bool
+    reads_repeated_deletes: bool
     splits_bucket_keys: bool
     metadata_table: MetadataTableFormat

@@ -32,6 +32,7 @@ V6: Final = TableFormat(
     avro_widens_floats=True,
     forgets_deleted_keys=False,
     merges_logs_by_commits=False,
+    reads_repeated_deletes=True,
     splits_bucket_keys=True,
     metadata_table=MetadataTableFormat(
         properties={

@@ -36,6 +36,7 @@ V8: Final = TableFormat(
     avro_widens_floats=True,
     forgets_deleted_keys=False,
     merges_logs_by_commits=False,
+    reads_repeated_deletes=False,
     splits_bucket_keys=False,
     metadata_table=MetadataTableFormat(
         properties={

@@ -21,6 +21,7 @@ V9: Final = attrs.evolve(
     prefixes_single_key=True,
     avro_widens_floats=False,
     forgets_deleted_keys=True,
+    reads_repeated_deletes=True,
     merges_logs_by_commits=True,
     restores_by_completion=True,
     ranges_come_first=True,

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_py.errors import AlreadyExists, ConflictError, UnsupportedTable
-from hudi_py.formats.log_block import HeaderKey
+from hudi_py.formats.log_block import BlockType, HeaderKey
 from hudi_py.formats.stored_values import conform_stored
 from hudi_py.model.files import FileSlice, join_path
 from hudi_py.rows.column_ranges import ranges_of_rows
@@ -27,7 +27,7 @@ from hudi_py.rows.lookup import read_keys
 from hudi_py.rows.read import chosen_columns
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import MONOTONIC
-from hudi_py.services.log_compaction.plan import Blocks
+from hudi_py.services.log_compaction.plan import DELETED_TWICE, Blocks
 from hudi_py.services.rewriting.tasks import RewriteJob, withdraw_if_fenced
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
@@ -43,12 +43,14 @@ class LogCompactionJob:
         options: Layout of log files.
         tells_slice: Whether names of log files name the slice that they belong to (layout 1).
         records_slice: Whether the stat names all files of the slice, see `LogTarget`.
+        takes_deletes: See `plan_log_compaction`.
     """
 
     rewrite: RewriteJob
     options: LogFileOptions
     tells_slice: bool
     records_slice: bool
+    takes_deletes: bool
 
     @property
     def storage(self) -> Storage:
@@ -82,12 +84,14 @@ def count_blocks(storage: Storage, file_slice: FileSlice, reading: LogReading) -
     Raises:
         CorruptMetadata: A log file is damaged.
     """
-    count, has_parts, times = 0, False, set[str | None]()
+    count, has_parts, has_deletes, times = 0, False, False, set[str | None]()
     for block, _ in blocks_of(storage, file_slice, reading):
         count += 1
         has_parts |= block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true"
+        has_deletes |= block.block_type is BlockType.DELETE
         times.add(positions_in(block))
-    return Blocks(count=count, has_parts=has_parts, has_copies=_has_copies(storage, file_slice, times))
+    has_copies = _has_copies(storage, file_slice, times)
+    return Blocks(count=count, has_parts=has_parts, has_copies=has_copies, has_deletes=has_deletes)
 
 
 def _has_copies(storage: Storage, file_slice: FileSlice, times: set[str | None]) -> bool:
@@ -136,6 +140,8 @@ def merge_slice(job: LogCompactionJob, work: MergeWork) -> WrittenFile:
         raise UnsupportedTable(
             f"{where} has updates of some columns, which only a compaction merges; run hudi-py compact"
         )
+    if not job.takes_deletes and any(block.block_type is BlockType.DELETE for block, _ in blocks):
+        raise UnsupportedTable(f"{where}: {DELETED_TWICE}; run hudi-py compact")
     if _has_copies(storage, work.there, {each.positions_in for each in records}):
         raise UnsupportedTable(
             f"{where} has a base file that holds a key several times; its log files change all of these rows, and a "

@@ -25,6 +25,11 @@ STRATEGY: Final = "org.apache.hudi.table.action.compact.LogCompactionExecutionHe
 """What Apache Hudi names in each plan, also since 1.1, which has no such class any more."""
 
 
+DELETED_TWICE: Final = (
+    "its log files delete keys, and Hudi 1.0 does not read them beside a merged block that deletes these keys again"
+)
+
+
 @attrs.frozen(kw_only=True)
 class Blocks:
     """
@@ -35,11 +40,13 @@ class Blocks:
         has_parts: Whether some update only some columns.
         has_copies: Whether they change all rows of a key that the base file holds several times: by their positions,
             which a merged block does not have.
+        has_deletes: Whether there is a delete block.
     """
 
     count: int
     has_parts: bool = False
     has_copies: bool = False
+    has_deletes: bool = False
 
 
 def judge_due(timeline: Timeline, config: CompactionConfig, merged: Iterable[str], *, by_commits: bool) -> Due:
@@ -77,6 +84,7 @@ def plan_log_compaction(
     *,
     counts_files: bool,
     has_extras: bool,
+    takes_deletes: bool,
 ) -> Outlook:
     """
     Plan the log compaction of a table; the caller has decided that it is due.
@@ -88,6 +96,7 @@ def plan_log_compaction(
         blocks_of: Reads which log blocks of a slice count.
         counts_files: Whether that many log files suffice, whatever is in them (Hudi 1.1 and later).
         has_extras: Whether plans of the table's version have the fields that came with Hudi 1.0.
+        takes_deletes: Whether readers of the table's release read a slice in which a key is deleted twice.
     """
     operations: dict[GroupKey, CompactionOperation] = {}
     left: list[LeftOut] = []
@@ -100,7 +109,10 @@ def plan_log_compaction(
                 continue
             reason = reason_against(context, key, with_log_compactions=True)
             if reason is None:
-                reason = _too_few(len(logs), blocks_of(file_slice), config.log_blocks_min, counts_files=counts_files)
+                blocks = blocks_of(file_slice)
+                reason = _too_few(len(logs), blocks, config.log_blocks_min, counts_files=counts_files)
+                if blocks.has_deletes and not takes_deletes:
+                    reason = DELETED_TWICE
             if reason is None:
                 operations[key] = operation_of(file_slice, config.max_file_bytes)
                 size += sum(log.size_bytes or 0 for log in logs)

@@ -117,6 +117,7 @@ class LogCompactionService(MergingService):
             partial(self._blocks_of, reading),
             counts_files=is_newest,
             has_extras=self.table.format.metadata_table.plan_extras,
+            takes_deletes=self.table.format.reads_repeated_deletes,
         )
 
     def _merged(self, timeline: Timeline) -> list[str]:
@@ -304,6 +305,7 @@ class LogCompactionService(MergingService):
             options=self.log_options,
             tells_slice=tells_slice,
             records_slice=tells_slice or self.has_change_logs,
+            takes_deletes=self.table.format.reads_repeated_deletes,
         )
 
     def _refuse_changed(self, found: _Opened, ours: Instant, now: Timeline) -> None:
