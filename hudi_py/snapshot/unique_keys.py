@@ -36,29 +36,33 @@ def row_count(
         statistics: Opens `column_stats` of the metadata table, for files whose commits are archived; None without any.
 
     Returns:
-        None if unknown: a log file may hold new keys or deletes, or nothing tells of a file.
+        None if unknown: nothing tells of a file. Too many or too few if a writer has counted new keys or deletes of its
+        log files wrong, which is as good as unknown for those who compare with the keys of an index.
     """
-    logs = {join_path(each.partition_path, log.name) for each in slices for log in each.log_files if not log.is_cdc}
     bases = {join_path(each.partition_path, each.base_file.name): each for each in slices if each.base_file is not None}
-    if len(bases) != len(slices):  # rows that only log files hold
-        return None
-    count, waiting = 0, bases.keys() | logs
+    logs = {
+        join_path(each.partition_path, log.name): each for each in slices for log in each.log_files if not log.is_cdc
+    }
+    count, told = 0, set[str]()
     for metadata in commits:
-        if not waiting:
+        if told >= bases.keys() | logs.keys() and not logs:
             break
         for stat in _stats_of(metadata):
             path = stat.path or ""
-            if path not in waiting:
-                continue
-            waiting.discard(path)
-            if path not in logs:
+            if path in logs:  # in layout 1 several commits write to one log file
+                told.add(path)
+                count += stat.num_inserts - stat.num_deletes
+            elif path in bases and path not in told:
+                told.add(path)
                 count += stat.num_writes
-            elif stat.num_inserts or stat.num_deletes:
-                return None
-    if waiting & logs:
+    if logs.keys() - told:
         return None
-    rest = _counted([bases[path] for path in waiting], statistics) if waiting else 0
-    return None if rest is None else count + rest
+    rest = [bases[path] for path in bases.keys() - told]
+    # Whose base file was written by an archived commit, those of its log files may be archived as well.
+    if any(each.log_files for each in rest) or any(each.base_file is None for each in logs.values()):
+        return None
+    found = _counted(rest, statistics) if rest else 0
+    return None if found is None else count + found
 
 
 def _stats_of(metadata: CommitMetadata) -> Iterable[WriteStat]:

@@ -87,18 +87,10 @@ def test_a_look_up_gives_what_a_full_read_gives(name, tmp_path):
         assert in_key_order([row for row in rows if is_met(row)]) == in_key_order(found(table, text)[0]), text
 
 
-def without_logs(name, tmp_path):
-    """A fixture that is compacted: deletes in log files make it unknown whether keys are repeated."""
-    path = unpack_rows(name, tmp_path)
-    if name.startswith("mor_"):
-        assert hudi_py.open_table(path, settings={"hoodie.compact.inline.max.delta.commits": 1}).compact()
-    return path
-
-
 @pytest.mark.parametrize("name", INDEXED)
 def test_one_key_is_read_from_one_file_slice(name, tmp_path):
     """By the record index; data files of other slices are not even opened."""
-    table = hudi_py.open_table(without_logs(name, tmp_path))
+    table = hudi_py.open_table(unpack_rows(name, tmp_path))
     row = all_rows(table)[-1]
     storage = RecordingStorage(table.storage)
     table = hudi_py.Table(storage)
@@ -174,7 +166,7 @@ def test_an_index_that_is_not_whole_is_not_used(change, tmp_path):
 
 def test_the_index_tells_nothing_of_the_past(tmp_path):
     """As of an earlier time, of base files alone, or once the table has changed since it was opened."""
-    path = without_logs("mor_record_index-1.0.2", tmp_path)
+    path = unpack_rows("mor_record_index-1.0.2", tmp_path)
     table = hudi_py.open_table(path)
     key = all_rows(table)[0][KEY]
     first, *_, last = table.timeline.completed("deltacommit", "commit")

@@ -135,12 +135,19 @@ def commit(**stat):
         (BASE, (), [], None),
         (None, (LOG,), [commit(path="p/" + LOG.name)], None),
         (BASE, (LOG,), [commit(path="p/" + LOG.name, num_update_writes=2), commit(num_writes=3)], 3),
-        (BASE, (LOG,), [commit(path="p/" + LOG.name, num_inserts=1), commit(num_writes=3)], None),
-        (BASE, (LOG,), [commit(path="p/" + LOG.name, num_deletes=1), commit(num_writes=3)], None),
+        (BASE, (LOG,), [commit(path="p/" + LOG.name, num_inserts=1), commit(num_writes=3)], 4),
+        (BASE, (LOG,), [commit(path="p/" + LOG.name, num_deletes=1), commit(num_writes=3)], 2),
+        (
+            BASE,
+            (LOG,),
+            [commit(path="p/" + LOG.name, num_inserts=1), *[commit(path="p/" + LOG.name, num_inserts=2)]],
+            None,
+        ),
+        (BASE, (LOG,), [*2 * [commit(path="p/" + LOG.name, num_inserts=1)], commit(num_writes=3)], 5),
         (BASE, (LOG,), [commit(num_writes=3)], None),
         (BASE, (attrs.evolve(LOG, is_cdc=True),), [commit(num_writes=3)], 3),
     ],
 )
 def test_rows_are_counted_where_commits_tell_of_all_files(base, logs, commits, count):
-    """A log file that may hold new keys or deletes, or a file of which nothing is told, leaves them unknown."""
+    """A file of which nothing is told leaves them unknown, and so does a base file of an archived commit under logs."""
     assert row_count([FileSlice("p", "g-0", "1", base, logs)], commits, lambda: None) == count
