@@ -9,6 +9,9 @@ from real_hudi import RealHudiError
 
 import hudi_py
 from hudi_py.errors import ConflictError
+from hudi_py.storage.factory import open_storage
+from hudi_py.storage.wrappers import DelegatingStorage
+from hudi_py.table import Table
 from hudi_py.txn.lease_lock import Lease, format_lease, parse_lease
 from support.interop_model import PARTITIONED, Model, numbers
 from support.interop_sample import releases
@@ -69,6 +72,40 @@ def test_our_lock_keeps_real_hudi_out(peer, tmp_path):
     peer.write(table, model.upsert(PARTITIONED.batch(numbers(2, 9, 3), 6)), "upsert", PLAIN | SEVERAL)
     assert model.rows() == peer.read(table)
     assert not Path(table, ".hoodie", "lock").exists()
+
+
+class Interrupted(DelegatingStorage):
+    """Lets somebody else do something in the very call that makes the first write complete."""
+
+    def __init__(self, inner, act):
+        super().__init__(inner)
+        self.act = act
+
+    def create_new(self, path, data, before=None, *, lasts=True):
+        act, is_completed = self.act, path.endswith((".commit", ".deltacommit"))
+        if act is not None and is_completed and "/metadata/" not in path:
+            self.act = None
+            act()
+        super().create_new(path, data, before, lasts=lasts)
+
+
+def test_rows_of_real_hudi_stay_that_took_our_lock_away(peer, tmp_path):
+    """F.1: it removes the lock of a running write and writes to the same files; ours begins again on top of that."""
+    table = tmp_path / "t"
+    model = written(peer, table)
+    theirs, ours = PARTITIONED.batch(numbers(1, 9, 3), 6), PARTITIONED.batch(numbers(2, 9, 3), 7)
+
+    def take_away():
+        assert not peer.lock(table)
+        peer.unlock(table)
+        peer.write(table, theirs, "upsert", PLAIN | SEVERAL)
+
+    storage = Interrupted(open_storage(str(table)), take_away)
+    opened = Table(storage, settings=PLAIN | SEVERAL | {"hoodie.write.lock.client.num_retries": 100})
+    model.upsert(theirs)
+    result = opened.upsert(model.upsert(ours))
+    assert result.retries == 1
+    assert model.rows() == peer.read(table)
 
 
 def test_an_expired_lock_changes_hands_both_ways(peer, tmp_path):
