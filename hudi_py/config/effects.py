@@ -39,11 +39,12 @@ _EFFECTS: Final = (
     (Use.WRITE | Use.CLEAN | Use.ARCHIVE | Use.REWRITE, "hoodie.table.services.enabled hoodie.compact.inline.*"),
     (
         Use.WRITE | Use.REWRITE,
-        "hoodie.compaction.* hoodie.clustering.* hoodie.layout.optimize.* hoodie_py.clustering.*",
+        """hoodie.compaction.* hoodie.log.compaction.* hoodie.clustering.* hoodie.layout.optimize.*
+        hoodie_py.clustering.*""",
     ),
     (
         Use.WRITE,
-        """hoodie.compact.inline hoodie.compact.schedule.inline
+        """hoodie.compact.inline hoodie.compact.schedule.inline hoodie.log.compaction.inline
         hoodie.clustering.inline* hoodie.clustering.schedule.* hoodie.clustering.async.*""",
     ),
     (

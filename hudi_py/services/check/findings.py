@@ -259,8 +259,8 @@ RULES: Final[Mapping[str, Rule]] = {
         _ERROR,
         "the newest write has no ids of the columns and an earlier one has them (schema on read): renamed columns of "
         "older files are null to every reader",
-        "roll that write back or restore the table to a savepoint before it, then write with "
-        "hoodie.schema.on.read.enable=true",
+        "roll that write back or restore the table to a savepoint before it, then write with hudi_py, or with Apache "
+        "Hudi and its setting hoodie.schema.on.read.enable",
     ),
     "partition-metafile-missing": Rule(
         _ERROR,

@@ -101,7 +101,11 @@ def test_a_commit_goes_before_the_history_and_the_history_by_its_last_version_be
     with pytest.raises(UnsupportedTable, match="neither the commit 19 nor the history"):
         late.of("19")
     assert moved_columns(old, history, {"10": old}, "t").of("30").names == {"b": "a"}
-    assert moved_columns(old, b"", {"10": old}, "t") is None
+    assert moved_columns(old, json.dumps({"schemas": [json.loads(old)]}).encode(), {"10": old}, "t") is None
+    lost = moved_columns(old, b"", {"10": old}, "t")
+    assert lost.of("10") is None
+    with pytest.raises(UnsupportedTable, match="neither the commit 19 nor the history"):
+        lost.of("19")
 
 
 @pytest.mark.parametrize(
@@ -118,9 +122,11 @@ def test_a_commit_goes_before_the_history_and_the_history_by_its_last_version_be
     ],
 )
 def test_damaged_histories_are_told(damaged):
-    """Except that no bytes at all are no history yet."""
+    """Of a history without the columns of today, nobody knows what else it lacks; what is none is an error."""
     latest = version(7, [(1, "a", "int")])
-    assert moved_columns(latest, b"", {}, "x") is None
+    for lost in (b"", json.dumps({"schemas": [json.loads(version(6, [(1, "b", "int")]))]}).encode()):
+        with pytest.raises(UnsupportedTable, match="neither the commit 8 nor the history"):
+            moved_columns(latest, lost, {}, "x").of("8")
     with pytest.raises(CorruptMetadata, match=r"x: .*no history of schemas"):
         moved_columns(latest, damaged, {}, "x")
     with pytest.raises(CorruptMetadata, match="x: latest_schema of a commit"):
