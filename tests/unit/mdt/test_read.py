@@ -10,6 +10,7 @@ from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import write_delta_commit
+from hudi_py.model.files import parse_log_file
 from hudi_py.model.instant import Action
 from hudi_py.storage.wrappers import RecordingStorage
 from support.fixtures import expected
@@ -128,8 +129,9 @@ def test_a_rollback_block_hides_the_blocks_before_it(version):
 def test_what_this_release_does_not_read_is_named():
     """Log-compacted blocks and unknown kinds end in a clear error with the way out."""
     storage, path = written("1.1.1")
-    whole = storage.read(path)
-    compacted = {HeaderKey.INSTANT_TIME: LATER, HeaderKey.COMPACTED_BLOCK_TIMES: "1,2"}
+    whole, folder = storage.read(path), path.rpartition("/")[0]
+    logs = [log for entry in storage.list(folder) if (log := parse_log_file(entry.name)) and log.name not in path]
+    compacted = {HeaderKey.INSTANT_TIME: LATER, HeaderKey.COMPACTED_BLOCK_TIMES: max(log.instant_time for log in logs)}
     avro = {HeaderKey.INSTANT_TIME: LATER}
     for kind, header in ((BlockType.HFILE_DATA, compacted), (BlockType.AVRO_DATA, avro)):
         storage.replace(path, whole + encode_log_block(LogBlock(kind, header, b"")))
