@@ -1,10 +1,10 @@
 """
-Whether a record index names the place of every row, so that no other file has to be opened for a key.
+Whether a record index may lack places of rows, because keys are repeated.
 
 The index has one place for each key. A ``bulk_insert`` or ``insert`` looks up no keys, and an index that is not global
-none of other partitions: then a key has rows in several file groups, and all but one of them would not be found. No
-commit tells which index its writer used, so the rows are counted: there are as many as keys in the index only if no two
-of them have the same key.
+none of other partitions: then a key has rows in several file groups, and all but one of them would not be found, as in
+Apache Hudi. No commit tells which index its writer used, so rows are counted where commits and statistics tell how many
+there are: as many as keys in the index, or some key is repeated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def row_count(
     slices: Sequence[FileSlice],
     commits: Iterable[CommitMetadata],
     statistics: Callable[[], StatisticsReader | None],
-) -> int | None:
+) -> tuple[int, int] | None:
     """
     Count the rows of file slices without opening their files.
 
@@ -36,22 +36,23 @@ def row_count(
         statistics: Opens `column_stats` of the metadata table, for files whose commits are archived; None without any.
 
     Returns:
-        None if unknown: nothing tells of a file. Too many or too few if a writer has counted new keys or deletes of its
-        log files wrong, which is as good as unknown for those who compare with the keys of an index.
+        The least and the largest number that there can be, which differ by the deletes in log files: nobody says how
+        many rows each takes. None if unknown: nothing tells of a file.
     """
     bases = {join_path(each.partition_path, each.base_file.name): each for each in slices if each.base_file is not None}
     logs = {
         join_path(each.partition_path, log.name): each for each in slices for log in each.log_files if not log.is_cdc
     }
-    count, told = 0, set[str]()
+    count, deletes, told = 0, 0, set[str]()
     for metadata in commits:
-        if told >= bases.keys() | logs.keys() and not logs:
+        if not logs and len(told) == len(bases):
             break
         for stat in _stats_of(metadata):
             path = stat.path or ""
             if path in logs:  # in layout 1 several commits write to one log file
                 told.add(path)
-                count += stat.num_inserts - stat.num_deletes
+                if metadata.operation_type != "LOG_COMPACT":  # it repeats what the merged files say
+                    count, deletes = count + stat.num_inserts, deletes + stat.num_deletes
             elif path in bases and path not in told:
                 told.add(path)
                 count += stat.num_writes
@@ -62,7 +63,7 @@ def row_count(
     if any(each.log_files for each in rest) or any(each.base_file is None for each in logs.values()):
         return None
     found = _counted(rest, statistics) if rest else 0
-    return None if found is None else count + found
+    return None if found is None else (count - deletes + found, count + found)
 
 
 def _stats_of(metadata: CommitMetadata) -> Iterable[WriteStat]:
