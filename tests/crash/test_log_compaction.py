@@ -80,6 +80,26 @@ def test_log_compaction_interrupted_anywhere_is_done_by_the_next_run(record_prop
 
 @pytest.mark.slow
 @VERSIONS
+def test_check_finds_no_error_where_a_log_compaction_stopped(version):
+    """Neither before nor after recovery: its log files are of an action that is still pending."""
+    original = create_table(version, **{"hoodie.table.type": "MERGE_ON_READ"})
+    for ts in range(1, 5):
+        upsert(original, [row("a", "eu", ts)], **SETTINGS)
+
+    def errors(storage):
+        return [str(each) for each in open_table(storage, **SETTINGS).check() if each.severity is Severity.ERROR]
+
+    count = 0
+    for case in interruptions(original.copy):
+        count += case.run(lambda storage: open_table(storage, **SETTINGS).compact_logs())
+        assert not errors(case.storage), case
+        open_table(case.storage, **SETTINGS).recover()
+        assert not errors(case.storage), case
+    assert count * EVERY > 20
+
+
+@pytest.mark.slow
+@VERSIONS
 def test_whatever_an_interrupted_log_compaction_left_others_go_on(version):
     """A write, a clean, a compaction and a recovery beside it: the rows are those written, the table is intact."""
     original = table_with_logs(version)

@@ -70,7 +70,8 @@ class Expectation:
         timeline = facts.timeline
         self._origins = Origins(timeline, facts.archived)
         self.pending = self._origins.pending
-        self.pending_deltas = bool(timeline.pending(Action.DELTA_COMMIT))
+        # A log compaction writes log files as a delta commit does, and completes as one.
+        self.pending_deltas = bool(timeline.pending(Action.DELTA_COMMIT, Action.LOG_COMPACTION))
         self.is_undoing = any(map(timeline.pending, (Action.RESTORE, Action.ROLLBACK)))
         self.is_clean_half_undone = False
         """Whether an undo is pending: the metadata table lists what it brings back when it completes."""
