@@ -3,7 +3,8 @@ Writes of several threads of one process to one table take turns, where no lock 
 
 A single writer rolls back every pending write before its own, because by agreement nobody else is at work. Threads of
 one program do not know of that agreement: each with a `WriteClient` or a `Table` of its own, they rolled back each
-other's running writes. Between processes the agreement stays: only a lock that all of them share keeps them apart.
+other's running writes. Clustering, recovery, rollback and restore take no turns. Between processes the agreement stays:
+only a lock that all of them share keeps them apart.
 """
 
 from __future__ import annotations
