@@ -21,6 +21,8 @@ from hudi_py.timeline.properties_file import finish_rewrite
 if TYPE_CHECKING:
     from hudi_py.services.clustering.plan import PlannedClustering
     from hudi_py.services.clustering.service import ClusteringService
+    from hudi_py.services.compaction.service import CompactionService
+    from hudi_py.services.log_compaction.service import LogCompactionService
     from hudi_py.services.rewriting.explain import GroupExplanation
     from hudi_py.services.rewriting.progress import OnGroup
     from hudi_py.services.rewriting.result import RewriteResult
@@ -102,12 +104,7 @@ class TableRewriting(TableView):
             CorruptMetadata: A file that is needed is missing or damaged; the compaction stays pending.
             StorageError: The storage failed; the compaction stays pending, and the next call carries it out.
         """
-
-        def run() -> list[RewriteResult]:
-            service = self.services.compaction(now=now, engine=engine, on_group=on_group)
-            return service.run() if instant is None else [service.execute(instant)]
-
-        return self._changed(run, recorded=True)
+        return self._compacted(lambda: self.services.compaction(now=now, engine=engine, on_group=on_group), instant)
 
     def schedule_compaction(self, *, now: datetime | None = None) -> str | None:
         """
@@ -170,12 +167,7 @@ class TableRewriting(TableView):
             CorruptMetadata: A file that is needed is missing or damaged; the log compaction stays pending.
             StorageError: The storage failed; the log compaction stays pending.
         """
-
-        def run() -> list[RewriteResult]:
-            service = self.services.log_compaction(now=now, engine=engine, on_group=on_group)
-            return service.run() if instant is None else [service.execute(instant)]
-
-        return self._changed(run, recorded=True)
+        return self._compacted(lambda: self.services.log_compaction(now=now, engine=engine, on_group=on_group), instant)
 
     def schedule_log_compaction(self, *, now: datetime | None = None) -> str | None:
         """
@@ -206,6 +198,17 @@ class TableRewriting(TableView):
             ConflictError: Another process has begun it at this moment.
         """
         self._changed(lambda: self.services.log_compaction().cancel(instant))
+
+    def _compacted(
+        self, service: Callable[[], CompactionService | LogCompactionService], instant: str | None
+    ) -> list[RewriteResult]:
+        """Carry out one pending compaction, or for None all of them and the next one."""
+
+        def run() -> list[RewriteResult]:
+            found = service()
+            return found.run() if instant is None else [found.execute(instant)]
+
+        return self._changed(run, recorded=True)
 
     def cancel_clustering(self, instant: str) -> None:
         """

@@ -140,7 +140,7 @@ def records_of(blocks: Iterable[tuple[LogBlock, str]], shape: RecordShape) -> It
             continue
         if shape.avro_widens_floats and block.block_type is not BlockType.PARQUET_DATA:
             batch = widen_floats(batch, shape.schema)
-        rows = _rows(batch, shape, source, is_partial=block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true")
+        rows = _rows(batch, shape, source, is_partial=is_partial(block))
         yield attrs.evolve(rows, positions_in=positions_in(block))
 
 
@@ -163,6 +163,11 @@ def rows_of_log_file(storage: Storage, path: str) -> list[pa.RecordBatch]:
         elif block.block_type is BlockType.DELETE and schema is not None:
             found.append(decode_columns(b"", nothing, nothing, schema, source))
     return [batch for batch in found if batch.num_rows] or found[:1]
+
+
+def is_partial(block: LogBlock) -> bool:
+    """Whether a block has updates of some columns only."""
+    return block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true"
 
 
 def positions_in(block: LogBlock) -> str | None:

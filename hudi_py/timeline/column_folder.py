@@ -15,11 +15,17 @@ from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 
 
-def read_history(storage: Storage, timeline: Timeline) -> bytes:
-    """All versions of the columns, as the newest completed commit left them; empty if none did."""
+def history_path(storage: Storage, timeline: Timeline) -> str | None:
+    """Path of the file that the newest completed commit left; None if none did."""
     completed = {each.requested_time for each in timeline.commits.completed()}
     name = newest_history((entry.name for entry in storage.list(HISTORY_FOLDER)), completed.__contains__)
-    return b"" if name is None else storage.read(f"{HISTORY_FOLDER}/{name}")
+    return None if name is None else f"{HISTORY_FOLDER}/{name}"
+
+
+def read_history(storage: Storage, timeline: Timeline) -> bytes:
+    """All versions of the columns, as the newest completed commit left them; empty if none did."""
+    path = history_path(storage, timeline)
+    return b"" if path is None else storage.read(path)
 
 
 def has_history(storage: Storage) -> bool:

@@ -11,7 +11,7 @@ from hudi_py.errors import ConflictError, RefusedError, StorageError
 from hudi_py.model.instant import Action, State
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.services.clustering import execute as clustering
-from hudi_py.services.compaction import execute as compaction
+from hudi_py.services.compaction import service as compaction
 from hudi_py.services.log_compaction import service as log_compaction
 from hudi_py.services.recovery.finding import Problem, Step
 from hudi_py.storage.local import LocalStorage

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.formats.column_history import HISTORY_FOLDER, newest_history, parse_columns, parse_history
+from hudi_py.formats.column_history import HISTORY_FOLDER, is_history_of, parse_columns, parse_history
 from hudi_py.model.records import CommitMetadata
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, finding
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.column_folder import history_path
 from hudi_py.timeline.row_schema import IDS_ENTRY, records_schema
 
 
@@ -33,17 +34,15 @@ def judge_columns(storage: Storage, facts: TableFacts) -> Iterator[Finding]:
     if instant != writes[-1][0]:
         yield finding("columns-ids-lost", str(writes[-1][0]), f"{instant} has them")
         return
-    completed = {each.requested_time for each in facts.timeline.commits.completed()}
-    name = newest_history((each.name for each in storage.list(HISTORY_FOLDER)), completed.__contains__)
-    if name is None:
+    path = history_path(storage, facts.timeline)
+    if path is None:
         yield finding("columns-history-missing", HISTORY_FOLDER, f"{instant} has ids, and no file there counts")
         return
-    path = f"{HISTORY_FOLDER}/{name}"
     try:
-        numbers = {int(each["version_id"]) for each in parse_history(storage.read(path), storage.root)}
-        today = int(parse_columns(latest or "", storage.root)["version_id"])
+        versions = parse_history(storage.read(path), storage.root)
+        today = parse_columns(latest or "", storage.root)
     except CorruptMetadata as error:
         yield finding("columns-history-damaged", path, str(error))
         return
-    if today not in numbers:
-        yield finding("columns-history-damaged", path, f"it lacks the version {today} that {instant} has")
+    if not is_history_of(versions, today):
+        yield finding("columns-history-damaged", path, f"it lacks the version {today['version_id']} that {instant} has")

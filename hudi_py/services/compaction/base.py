@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import attrs
 
@@ -16,14 +16,19 @@ from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.column_ids import outdates_statistics
 from hudi_py.rows.filling import refuse_defaults
 from hudi_py.rows.log_reading import log_reading
 from hudi_py.rows.log_rules import log_rules_of
-from hudi_py.services.rewriting.progress import OnGroup
+from hudi_py.rows.written import WrittenFile
+from hudi_py.runtime.clock import MONOTONIC
+from hudi_py.services.rewriting.progress import OnGroup, reported
+from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.services.rewriting.tasks import RewriteJob
 from hudi_py.services.rollback.service import RollbackService
+from hudi_py.storage.base import Storage
 from hudi_py.timeline.completions import pending_targets
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import take_down_fence
@@ -31,6 +36,8 @@ from hudi_py.timeline.row_schema import moved_columns
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.attempt import Attempt, take_back
 from hudi_py.txn.commit import Begun, Requested
+
+W = TypeVar("W")
 
 
 @attrs.frozen(kw_only=True)
@@ -149,6 +156,45 @@ class MergingService:
                 written=WrittenRanges(self.contents, timeline),
                 moved=moved_columns(self.contents, timeline, instant.requested_time),
             ),
+        )
+
+    def write(
+        self, requested_time: str, works: Sequence[W], task: Callable[[W], WrittenFile], storage: Storage
+    ) -> list[WrittenFile]:
+        """
+        Write the new file of each file group; the first error ends the run.
+
+        Args:
+            requested_time: Of the compaction.
+            works: One for each group.
+            task: Carries one out, on a thread or an executor.
+            storage: As the tasks use it.
+        """
+        engine = self.engine
+        if engine.name == "spark":  # are its executors fit for the table?
+            engine = engine.prepared(storage, len(works))
+        threads = engine.slots if engine.name == "spark" else max(1, engine.slots // 2)  # the work is the processor's
+        counted = reported(task, len(works), self.on_group, engine)
+        return list(engine.map(counted, works, parallelism=threads, description=f"{self.word} {requested_time}"))
+
+    @staticmethod
+    def result(
+        requested_time: str,
+        metadata: CommitMetadata,
+        written: Sequence[WrittenFile],
+        *,
+        bytes_before: int,
+        started: float,
+    ) -> RewriteResult:
+        """Return what was done: *written* are the new files, *started* is a moment of the monotonic clock."""
+        return RewriteResult(
+            instant=requested_time,
+            metadata=metadata,
+            file_groups=len(written),
+            rows=sum(each.stat.num_writes for each in written),
+            bytes_before=bytes_before,
+            bytes_after=sum(each.stat.file_size_in_bytes for each in written),
+            seconds=MONOTONIC() - started,
         )
 
     def refuse_what_came_meanwhile(self, before: Timeline, now: Timeline, ours: Instant) -> None:

@@ -6,21 +6,16 @@ Source: rules/table-services E-21 to E-23, B-25; Hudi ``HoodieCompactor``, ``Run
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 
 import attrs
 
-from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CompactionOperation, CompactionPlan
-from hudi_py.rows.written import WrittenFile
-from hudi_py.services.rewriting.progress import OnGroup, reported
-from hudi_py.services.rewriting.tasks import RewriteJob, compact_slice
 
 
 def planned_slices(
@@ -107,23 +102,3 @@ def _slice(operation: CompactionOperation, sizes: Mapping[str, int | None], inst
     return FileSlice(
         operation.partition_path or "", operation.file_id or "", operation.base_instant_time or "", base, known
     )
-
-
-def carry_out(
-    job: RewriteJob, slices: Sequence[FileSlice], engine: Engine, on_group: OnGroup | None = None
-) -> list[WrittenFile]:
-    """
-    Write the new base file of each slice; the first error ends the run.
-
-    Args:
-        job: The rewrite.
-        slices: What to merge.
-        engine: Runs a task for each slice.
-        on_group: Hears of each slice that is written.
-
-    Raises:
-        As `compact_slice`.
-    """
-    threads = engine.slots if engine.name == "spark" else max(1, engine.slots // 2)  # the work is the processor's
-    task = reported(partial(compact_slice, job), len(slices), on_group, engine)
-    return list(engine.map(task, slices, parallelism=threads, description=f"compaction {job.instant_time}"))

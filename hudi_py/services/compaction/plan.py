@@ -23,7 +23,8 @@ from hudi_py.services.rewriting.explain import GroupExplanation, explain_groups
 from hudi_py.timeline.timeline import Timeline
 
 _BYTES_PER_MEGABYTE: Final = 1024 * 1024
-_INGESTION: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+INGESTION: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+"""Actions of writes; a replacecommit may be a clustering, too."""
 
 
 @attrs.frozen(kw_only=True)
@@ -106,7 +107,7 @@ def blocked_by(timeline: Timeline, clusterings: Iterable[str], *, tells_slice: b
         return None
     # In layout 1 a clustering is a replacecommit like any other, and writes no log files.
     known = frozenset(clusterings)
-    for instant in timeline.pending(*_INGESTION):
+    for instant in timeline.pending(*INGESTION):
         if instant.requested_time not in known:
             return (
                 f"{instant} is pending, and its log files would be left behind; wait until it is completed, or roll it "
@@ -156,13 +157,13 @@ def plan_compaction(
     # A fixed order, whatever the listing returned: strategies sort stably, so plans of the same table are equal.
     ordered = [candidates[key] for key in sorted(candidates)]
     chosen = policy.choose(ordered, config, today, takes_first=takes_first)
-    limit = policy.LIMIT_REACHED.format(config.target_io_mb)
+    beyond = {(each.partition_path, each.file_id) for each in chosen.beyond}
     left += [
         LeftOut(
             partition_path=each.partition_path or "",
             file_id=each.file_id or "",
             reason=reason,
-            is_limit=reason.endswith(limit),
+            is_limit=(each.partition_path, each.file_id) in beyond,
         )
         for each, reason in chosen.left
     ]

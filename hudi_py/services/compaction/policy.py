@@ -25,7 +25,6 @@ LOG_FILES: Final = "TOTAL_LOG_FILES"
 LOG_BYTES: Final = "TOTAL_LOG_FILES_SIZE"
 IO_MB: Final = "TOTAL_IO_MB"
 IO_READ_MB: Final = "TOTAL_IO_READ_MB"
-LIMIT_REACHED: Final = "the limit of {} MB is reached"
 IO_WRITE_MB: Final = "TOTAL_IO_WRITE_MB"
 
 
@@ -104,10 +103,12 @@ class Chosen:
     Args:
         operations: In the order in which they are carried out.
         left: Each operation that was left out, with the reason.
+        beyond: Those of them that only the limit of the plan leaves for the next one.
     """
 
     operations: tuple[CompactionOperation, ...]
     left: tuple[tuple[CompactionOperation, str], ...]
+    beyond: tuple[CompactionOperation, ...]
 
 
 def choose(
@@ -127,15 +128,18 @@ def choose(
     """
     chosen = list(operations)
     left: list[tuple[CompactionOperation, str]] = []
+    beyond: list[CompactionOperation] = []
     for name in config.strategies:
         # Strategies first choose among all partitions, then among the operations of those that are left.
         here = _PARTITIONS.get(name, _all_partitions)(sorted({_path(each) for each in chosen}), config, today)
         left += [(each, f"{name}: not in the partitions that it chooses") for each in chosen if _path(each) not in here]
         chosen = [each for each in chosen if _path(each) in here]
     for name in config.strategies:
-        chosen, more = _chosen_by(name, chosen, config, takes_first=takes_first)
-        left += more
-    return Chosen(operations=tuple(chosen), left=tuple(left))
+        enough, few = _large_enough(name, chosen, config)
+        chosen, more = _within_limit(name, enough, config, takes_first=takes_first)
+        left += [*few, *((each, f"{name}: the limit of {config.target_io_mb} MB is reached") for each in more)]
+        beyond += more
+    return Chosen(operations=tuple(chosen), left=tuple(left), beyond=tuple(beyond))
 
 
 def _path(operation: CompactionOperation) -> str:
@@ -146,9 +150,10 @@ def _metric(operation: CompactionOperation, name: str) -> float:
     return (operation.metrics or {}).get(name, 0.0)
 
 
-def _chosen_by(
-    name: str, operations: list[CompactionOperation], config: CompactionConfig, *, takes_first: bool
+def _large_enough(
+    name: str, operations: list[CompactionOperation], config: CompactionConfig
 ) -> tuple[list[CompactionOperation], list[tuple[CompactionOperation, str]]]:
+    """Those that reach the strategy's threshold, in its order; and the others, with the reason."""
     threshold = {"LogFileSizeBased": (LOG_BYTES, config.log_bytes_min, "bytes of log files"),
                  "LogFileNumBased": (LOG_FILES, config.log_files_min, "log files")}.get(name)  # fmt: skip
     left: list[tuple[CompactionOperation, str]] = []
@@ -164,8 +169,16 @@ def _chosen_by(
         operations = sorted(operations, key=lambda each: -_metric(each, metric))
     if name == "DayBased":
         operations = sorted(operations, key=lambda each: _day(_path(each)), reverse=True)
+    return operations, left
+
+
+def _within_limit(
+    name: str, operations: list[CompactionOperation], config: CompactionConfig, *, takes_first: bool
+) -> tuple[list[CompactionOperation], list[CompactionOperation]]:
+    """Those that the strategy's limit has room for, and the others."""
     if name not in _LIMITED:
-        return operations, left
+        return operations, []
+    beyond: list[CompactionOperation] = []
     taken: list[CompactionOperation] = []
     remaining = float(config.target_io_mb)
     for each in operations:
@@ -174,8 +187,8 @@ def _chosen_by(
             taken.append(each)
             remaining -= _metric(each, IO_MB)
         else:
-            left.append((each, f"{name}: {LIMIT_REACHED.format(config.target_io_mb)}"))
-    return taken, left
+            beyond.append(each)
+    return taken, beyond
 
 
 _LIMITED: Final = frozenset({"LogFileSizeBased", "LogFileNumBased", "BoundedIO", "DayBased"})

@@ -31,11 +31,12 @@ from hudi_py.model.instant_time import format_instant_time
 from hudi_py.model.records import CompactionPlan
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.services.compaction.base import MergingService
-from hudi_py.services.compaction.execute import carry_out, planned_slices
+from hudi_py.services.compaction.execute import planned_slices
 from hudi_py.services.compaction.plan import Outlook, blocked_by, nothing, plan_compaction
 from hudi_py.services.compaction.policy import judge_due
 from hudi_py.services.rewriting.publish import publish
 from hudi_py.services.rewriting.result import RewriteResult
+from hudi_py.services.rewriting.tasks import compact_slice
 from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.markers import delete_markers_of_completed
 from hudi_py.timeline.row_schema import column_ids
@@ -162,11 +163,8 @@ class CompactionService(MergingService):
             plan = self.contents.compaction_plan(begun.instant)
             planned = planned_slices(plan, begun.instant, listing, context, root)
             job = self.job(begun.instant, timeline, context.is_completed)
-            engine = self.engine
-            if engine.name == "spark":  # are its executors fit for the table?
-                engine = engine.prepared(job.storage, len(planned))
             planned = tuple(with_moved(planned, job.reading.moved))
-            written = carry_out(job, planned, engine, self.on_group)
+            written = self.write(requested_time, planned, partial(compact_slice, job), job.storage)
             put_up_fence(self.contents.store.storage, requested_time)  # for an attempt that was taken for dead
             metadata = publish(
                 begun,
@@ -178,15 +176,8 @@ class CompactionService(MergingService):
                 ids=column_ids(self.contents, timeline, requested_time),
                 attempt=attempt,
             )
-        return RewriteResult(
-            instant=requested_time,
-            metadata=metadata,
-            file_groups=len(written),
-            rows=sum(each.stat.num_writes for each in written),
-            bytes_before=sum(each.size_bytes for each in planned),
-            bytes_after=sum(each.stat.file_size_in_bytes for each in written),
-            seconds=MONOTONIC() - started,
-        )
+        bytes_before = sum(each.size_bytes for each in planned)
+        return self.result(requested_time, metadata, written, bytes_before=bytes_before, started=started)
 
     def cancel(self, requested_time: str) -> None:
         """

@@ -22,7 +22,7 @@ from hudi_py.rows.column_ranges import ranges_of_rows
 from hudi_py.rows.log_file import LogFileOptions, LogSlice, LogTarget, deleted_keys, encode_merged_log, log_stat
 from hudi_py.rows.log_merge import MergedLogs, merge_records
 from hudi_py.rows.log_reading import LogReading, blocks_of
-from hudi_py.rows.log_records import Kind, flagged_rows, positions_in, records_of
+from hudi_py.rows.log_records import Kind, flagged_rows, is_partial, positions_in, records_of
 from hudi_py.rows.lookup import read_keys
 from hudi_py.rows.read import chosen_columns
 from hudi_py.rows.written import WrittenFile
@@ -87,7 +87,7 @@ def count_blocks(storage: Storage, file_slice: FileSlice, reading: LogReading) -
     count, has_parts, has_deletes, times = 0, False, False, set[str | None]()
     for block, _ in blocks_of(storage, file_slice, reading):
         count += 1
-        has_parts |= block.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true"
+        has_parts |= is_partial(block)
         has_deletes |= block.block_type is BlockType.DELETE
         times.add(positions_in(block))
     has_copies = _has_copies(storage, file_slice, times)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
 
 import attrs
 
@@ -40,10 +39,9 @@ from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.runtime.log import log
 from hudi_py.services.compaction.base import MergingService
-from hudi_py.services.compaction.plan import Outlook, blocked_by, nothing
+from hudi_py.services.compaction.plan import INGESTION, Outlook, blocked_by, nothing
 from hudi_py.services.log_compaction.execute import LogCompactionJob, MergeWork, count_blocks, merge_slice
 from hudi_py.services.log_compaction.plan import Blocks, judge_due, plan_log_compaction, why_outdated
-from hudi_py.services.rewriting.progress import reported
 from hudi_py.services.rewriting.publish import publish
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.timeline.fence import put_up_fence
@@ -52,8 +50,6 @@ from hudi_py.timeline.row_schema import column_ids
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.attempt import Attempt, take_back
 from hudi_py.txn.commit import Prepared, withdraw
-
-_INGESTION: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
 @attrs.frozen(kw_only=True)
@@ -207,15 +203,7 @@ class LogCompactionService(MergingService):
             begun = self.begin(requested_time, attempt)
             found = self._valid(requested_time)
             job, works = self._job(begun.instant, found), found.works
-            engine = self.engine
-            if engine.name == "spark":  # are its executors fit for the table?
-                engine = engine.prepared(job.storage, len(works))
-            threads = (
-                engine.slots if engine.name == "spark" else max(1, engine.slots // 2)
-            )  # the work is the processor's
-            task = reported(partial(merge_slice, job), len(works), self.on_group, engine)
-            about = f"log compaction {requested_time}"
-            written = list(engine.map(task, works, parallelism=threads, description=about))
+            written = self.write(requested_time, works, partial(merge_slice, job), job.storage)
             put_up_fence(self.contents.store.storage, requested_time)  # for an attempt that was taken for dead
             metadata = publish(
                 begun,
@@ -228,15 +216,8 @@ class LogCompactionService(MergingService):
                 attempt=attempt,
                 check=partial(self._refuse_changed, found, begun.instant),
             )
-        return RewriteResult(
-            instant=requested_time,
-            metadata=metadata,
-            file_groups=len(written),
-            rows=sum(each.stat.num_writes for each in written),
-            bytes_before=sum(log.size_bytes or 0 for work in works for log in work.planned.log_files),
-            bytes_after=sum(each.stat.file_size_in_bytes for each in written),
-            seconds=MONOTONIC() - started,
-        )
+        bytes_before = sum(log.size_bytes or 0 for work in works for log in work.planned.log_files)
+        return self.result(requested_time, metadata, written, bytes_before=bytes_before, started=started)
 
     def cancel(self, requested_time: str) -> None:
         """
@@ -277,7 +258,7 @@ class LogCompactionService(MergingService):
         Raises:
             ConflictError: The log file of a pending write may come to lie before the merged block.
         """
-        for instant in timeline.pending(*_INGESTION):
+        for instant in timeline.pending(*INGESTION):
             is_before = self.table.format.log_naming.tells_slice or instant.requested_time < requested_time
             if is_before and not self.contents.is_clustering(instant):
                 raise ConflictError(
@@ -325,7 +306,7 @@ class LogCompactionService(MergingService):
                 raise ConflictError(f"{each} was rolled back while log files were merged; try again")
         for each in new:
             # In layout 1 log files are numbered in the order in which they came.
-            if self.table.format.log_naming.tells_slice and each.action in _INGESTION:
+            if self.table.format.log_naming.tells_slice and each.action in INGESTION:
                 raise ConflictError(
                     f"{each} began or completed while log files were merged; this log compaction was not completed, "
                     "run it again"

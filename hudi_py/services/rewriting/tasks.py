@@ -83,9 +83,7 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
     # As Hudi marks them: its rollback by markers deletes either kind in the same way (B.3).
     kind = MarkerType.CREATE if base is None else MarkerType.MERGE
     create_marker(job.storage, job.instant_time, Marker(file_slice.partition_path, target.name, kind))
-    withdraw_if_fenced(
-        job.storage, job.instant_time, target.path
-    )  # the file would have the time of a completed compaction, and readers take one
+    withdraw_if_fenced(job.storage, job.instant_time, target.path)
     # Meta columns too: a row that is merely moved keeps its key, commit time and number (rules/data-files 3).
     columns, merges = chosen_columns(job.schema, None, with_meta=True), MergeCount()
     with job.storage.open_write(target.path) as sink:
@@ -101,7 +99,6 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
         except BaseException:
             writer.abandon()
             raise
-    # The file would have the time of a completed compaction, and readers take one.
     withdraw_if_fenced(job.storage, job.instant_time, target.path)
     result = written_file(
         target,
@@ -126,6 +123,8 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
 
 def withdraw_if_fenced(storage: Storage, instant_time: str, path: str) -> None:
     """
+    Delete a file that would have the time of a completed compaction: readers would take it for one of its files.
+
     Raises:
         ConflictError: Another process took this attempt for dead and completed the compaction; the file is deleted.
     """
