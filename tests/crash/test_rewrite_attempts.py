@@ -17,6 +17,8 @@ from hudi_py.services.recovery.finding import Problem, Step
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
+from hudi_py.timeline.fence import put_up_fence
+from support.meanwhile import Meanwhile
 from support.writes import ALONE, SCHEMA, START, create_table, merged_rows_of, open_table, upsert
 
 QUICK = {**ALONE, "hoodie.index.bloom.num_entries": 100, "hoodie.compact.inline.max.delta.commits": 1}
@@ -139,6 +141,27 @@ def test_an_attempt_that_may_be_running_stays(what, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run(Table(storage, settings=QUICK, clock=clock))
     assert seen == [[Step.LEAVE], [Step.ROLL_BACK], [Step.LEAVE]]
+
+
+@pytest.mark.parametrize("what", SERVICES)
+def test_a_task_of_an_attempt_that_others_completed_leaves_no_file_and_says_of_what(what):
+    """Others have put up the fence before its file is there: it withdraws, and names the service that it was part of."""
+    storage = table_for(what, 9)
+    before = base_files(storage)
+    words = {"cluster": "clustering", "compact": "the compaction", "compact logs": "the log compaction"}
+
+    def complete():
+        (pending,) = open_table(storage).timeline.pending()
+        put_up_fence(storage, pending.requested_time)
+
+    late = Meanwhile(storage, complete, before=lambda path, _data: "/.temp/" in path and ".marker." in path)
+    with pytest.raises(ConflictError, match=rf"{words[what]} \d+"):
+        SERVICES[what][2](open_table(late, **QUICK))
+    assert late.fired is not None
+    (pending,) = open_table(storage).timeline.pending()
+    assert not [path for path in storage.files() if path.startswith("eu/") and pending.requested_time in path]
+    assert base_files(storage) == before
+    assert merged_rows_of(storage) == ROWS
 
 
 @pytest.mark.parametrize("version", [6, 9])

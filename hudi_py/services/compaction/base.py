@@ -146,6 +146,7 @@ class MergingService:
         return RewriteJob(
             storage=storage,
             instant_time=instant.requested_time,
+            word=self.word,
             schema=schema,
             avro_schema=text,
             options=attrs.evolve(

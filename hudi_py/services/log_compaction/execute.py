@@ -159,12 +159,12 @@ def merge_slice(job: LogCompactionJob, work: MergeWork) -> WrittenFile:
     # As each release writes them, see `hudi_py.writing.files`.
     kind = MarkerType.APPEND if job.tells_slice else MarkerType.CREATE
     create_marker(storage, job.instant_time, Marker(planned.partition_path, target.name, kind))
-    withdraw_if_fenced(storage, job.instant_time, target.path)
+    withdraw_if_fenced(rewrite, target.path)
     try:
         storage.create_new(target.path, content)
     except AlreadyExists:
         raise ConflictError(f"{storage.root}/{target.path} was written by another process meanwhile") from None
-    withdraw_if_fenced(storage, job.instant_time, target.path)
+    withdraw_if_fenced(rewrite, target.path)
     elapsed_ms = round((MONOTONIC() - started) * 1000)
     stat = log_stat(target, rows=rows.num_rows, deleted=len(deleted), size_bytes=len(content), elapsed_ms=elapsed_ms)
     logged = sum(len(each.keys) for each in records)

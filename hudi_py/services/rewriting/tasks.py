@@ -41,6 +41,7 @@ class RewriteJob:
         avro_schema: The same as Avro text.
         options: Layout of base files.
         reading: How log files are read.
+        word: What it is, for messages.
         randomness: Source of write tokens; on other machines, tasks use the source of that machine.
     """
 
@@ -50,6 +51,7 @@ class RewriteJob:
     avro_schema: str
     options: BaseFileOptions
     reading: LogReading
+    word: str
     randomness: Randomness = MACHINE
 
     def new_token(self) -> str:
@@ -83,7 +85,7 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
     # As Hudi marks them: its rollback by markers deletes either kind in the same way (B.3).
     kind = MarkerType.CREATE if base is None else MarkerType.MERGE
     create_marker(job.storage, job.instant_time, Marker(file_slice.partition_path, target.name, kind))
-    withdraw_if_fenced(job.storage, job.instant_time, target.path)
+    withdraw_if_fenced(job, target.path)
     # Meta columns too: a row that is merely moved keeps its key, commit time and number (rules/data-files 3).
     columns, merges = chosen_columns(job.schema, None, with_meta=True), MergeCount()
     with job.storage.open_write(target.path) as sink:
@@ -99,7 +101,7 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
         except BaseException:
             writer.abandon()
             raise
-    withdraw_if_fenced(job.storage, job.instant_time, target.path)
+    withdraw_if_fenced(job, target.path)
     result = written_file(
         target,
         rows=writer.num_rows,
@@ -121,15 +123,15 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
     return attrs.evolve(result, stat=stat)
 
 
-def withdraw_if_fenced(storage: Storage, instant_time: str, path: str) -> None:
+def withdraw_if_fenced(job: RewriteJob, path: str) -> None:
     """
-    Delete a file that would have the time of a completed compaction: readers would take it for one of its files.
+    Delete a file that would have the time of a completed rewrite: readers would take it for one of its files.
 
     Raises:
-        ConflictError: Another process took this attempt for dead and completed the compaction; the file is deleted.
+        ConflictError: Another process took this attempt for dead and completed the rewrite; the file is deleted.
     """
-    if is_fenced(storage, instant_time):
-        storage.delete_many([path])
+    if is_fenced(job.storage, job.instant_time):
+        job.storage.delete_many([path])
         raise ConflictError(
-            f"another process has carried out the compaction {instant_time}; nothing of this attempt is left"
+            f"another process has carried out the {job.word} {job.instant_time}; nothing of this attempt is left"
         )
