@@ -145,7 +145,7 @@ def test_an_attempt_that_may_be_running_stays(what, monkeypatch):
 
 @pytest.mark.parametrize("what", SERVICES)
 def test_a_task_of_an_attempt_that_others_completed_leaves_no_file_and_says_of_what(what):
-    """Others have put up the fence before its file is there: it withdraws, and names the service that it was part of."""
+    """The fence is up before its file is there: it withdraws, and names the service that it was part of."""
     storage = table_for(what, 9)
     before = base_files(storage)
     words = {"cluster": "clustering", "compact": "the compaction", "compact logs": "the log compaction"}
