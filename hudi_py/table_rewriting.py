@@ -240,6 +240,12 @@ class TableRewriting(TableView):
 
         return explain_outlook(self.services.compaction(now=now).plan(), self._slices_of(target))
 
+    def explain_log_compaction(self, target: str, *, now: datetime | None = None) -> tuple[GroupExplanation, ...]:
+        """Explain the same of a log compaction; arguments and errors as for `explain_compaction`."""
+        from hudi_py.services.compaction.plan import explain_outlook
+
+        return explain_outlook(self.services.log_compaction(now=now).plan(), self._slices_of(target))
+
     def explain_clustering(self, target: str) -> tuple[GroupExplanation, ...]:
         """
         Explain why file groups are in the next plan of a clustering, or are not; nothing is written.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.argument("target", shell_complete=complete.partitions, metavar="FILE_OR_FILE_ID_OR_PARTITION")
 @click.option(
     "--service",
-    type=click.Choice(("clean", "compaction", "clustering")),
+    type=click.Choice(("clean", "compaction", "log-compaction", "clustering")),
     default="clean",
     show_default=True,
     help="Whose next plan to explain.",
@@ -48,7 +48,7 @@ def explain(
 
     Of a deleted file: which clean deleted it, when, and by which policy; from the archived timeline, too.
 
-    With --service compaction or clustering: why a file group is in the next plan of that service, or is not.
+    With --service compaction, log-compaction or clustering: why a file group is in the next plan of it, or is not.
     """
     opened = common.open(table).read_only()
     if service != "clean":
@@ -56,8 +56,11 @@ def explain(
         if any(options.values()) or full:
             raise ConfigError(f"--service {service} has no retention; leave the options of a clean out")
         now = common.planning_time(opened)
-        is_compaction = service == "compaction"
-        groups = opened.explain_compaction(target, now=now) if is_compaction else opened.explain_clustering(target)
+        if service == "clustering":
+            groups = opened.explain_clustering(target)
+        else:
+            explains = opened.explain_compaction if service == "compaction" else opened.explain_log_compaction
+            groups = explains(target, now=now)
         if common.as_json:
             print_json({"target": target, "service": service, "file_groups": [_group_entry(each) for each in groups]})
         else:

@@ -35,7 +35,7 @@ _FILES_SHOWN_MAX: Final = 50
 def maintain(common: Common, table: str, dry_run: bool, watch: str | None, **limits: Any) -> None:
     r"""
     Do everything that is due: expired tags, dead leases, failed writes, clean, archival, quarantine; report orphans.
-    Where settings or the policy ask for it: tags, expired partitions, compaction, clustering.
+    Where settings or the policy ask for it: tags, expired partitions, compaction, log compaction, clustering.
 
     For writers with hoodie.table.services.enabled=false, which leave this to another process. A step that fails does
     not stop the others; the exit code is then that of the first failure. With --watch it runs again and again, and

@@ -12,8 +12,12 @@ Source: rules/timeline 4.4 for every field, 4.5 for commit metadata.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import attrs
+
+LOG_BYTES: Final = "TOTAL_LOG_FILES_SIZE"
+"""The metric of plans that is in bytes, in those of every release; the others are in whole megabytes."""
 
 
 @attrs.frozen(slots=True)

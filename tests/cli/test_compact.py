@@ -7,7 +7,7 @@ import pytest
 import hudi_py
 from support.fixtures import unpack
 
-DUE = ("--conf", "hoodie.compact.inline.max.delta.commits=1")
+DUE = ("--conf", "hoodie.compact.inline.max.delta.commits=1", "--conf", "hoodie.log.compaction.blocks.threshold=1")
 
 
 def document(run, *arguments):
@@ -51,13 +51,16 @@ def test_a_cancelled_plan_is_gone(run, tmp_path):
     assert run("compact", table, "--cancel", time, "--dry-run").code == 2
 
 
-@pytest.mark.parametrize(("service", "name"), [("compaction", "mor_logs-1.1.1"), ("clustering", "cow_clustered-1.1.1")])
+@pytest.mark.parametrize(
+    ("service", "name"),
+    [("compaction", "mor_logs-1.1.1"), ("log-compaction", "mor_logs-1.1.1"), ("clustering", "cow_clustered-1.1.1")],
+)
 def test_explain_agrees_with_the_dry_run(run, tmp_path, service, name):
     """Each file group of the plan is planned, each other one has a reason; files name their group."""
     table = str(unpack(name, tmp_path))
     opened = hudi_py.open_table(table)
-    command = {"compaction": "compact", "clustering": "cluster"}[service]
-    plan = document(run, command, table, "--dry-run", *DUE)["plan"]
+    command = {"compaction": ["compact"], "log-compaction": ["compact", "--logs"], "clustering": ["cluster"]}[service]
+    plan = document(run, *command, table, "--dry-run", *DUE)["plan"]
     planned = {each["file_id"] for each in plan.get("operations", ())}
     planned |= {file_id for group in plan.get("groups", ()) for file_id in group["file_ids"]}
     seen = {}

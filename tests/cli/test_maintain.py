@@ -43,6 +43,7 @@ def test_a_run_does_what_its_dry_run_shows(run, table, name):
 _INLINE = ("--conf", "hoodie.compact.inline=true", "--conf", "hoodie.clustering.inline=true")
 _OFTEN = ("--conf", "hoodie.compact.inline.max.delta.commits=1", "--conf", "hoodie.clustering.inline.max.commits=1")
 
+_LOGS = ("--conf", "hoodie.log.compaction.inline=true", "--conf", "hoodie.log.compaction.blocks.threshold=1")
 _SHORT = ("--conf", "hoodie.keep.min.commits=2", "--conf", "hoodie.keep.max.commits=3")
 
 
@@ -53,6 +54,7 @@ _SHORT = ("--conf", "hoodie.keep.min.commits=2", "--conf", "hoodie.keep.max.comm
         ("cow_clean_inflight-0.15.0", (), "clean"),
         ("mor_pending_compaction-1.1.1", _INLINE[:2], "compaction"),
         ("mor_logs-1.0.2", (*_INLINE[:2], *_OFTEN), "compaction"),
+        ("mor_logs-1.1.1", _LOGS, "log_compaction"),
         ("cow_pending_clustering-1.1.1", _INLINE[2:], "clustering"),
         ("cow_nonpartitioned-1.1.1", (*_INLINE[2:], *_OFTEN), "clustering"),
         ("cow_archived-1.1.1", _SHORT, "archival"),

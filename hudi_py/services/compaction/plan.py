@@ -16,7 +16,7 @@ from hudi_py.config.compaction import CompactionConfig
 from hudi_py.fsview.build import GroupKey, PartitionView, ViewContext, latest_slices
 from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Action
-from hudi_py.model.records import CompactionOperation, CompactionPlan
+from hudi_py.model.records import LOG_BYTES, CompactionOperation, CompactionPlan
 from hudi_py.model.shown import Shown
 from hudi_py.services.compaction import policy
 from hudi_py.services.rewriting.explain import GroupExplanation, explain_groups
@@ -186,9 +186,13 @@ def plan_compaction(
 
 
 def explain_outlook(outlook: Outlook, slices: Iterable[FileSlice]) -> tuple[GroupExplanation, ...]:
-    """Explain why some slices are in a plan, or are not."""
+    """Explain why some slices are in a plan of a compaction or log compaction, or are not."""
     operations = ((each.partition_path or "", each.file_id or "") for each in outlook.plan.operations)
-    planned = dict.fromkeys(operations, "its log files become part of a new base file")
+    # Plans of log compactions name what carries them out, as in Hudi.
+    what = (
+        "its log files become part of a new base file" if outlook.plan.strategy is None else "its log blocks become one"
+    )
+    planned = dict.fromkeys(operations, what)
     left = {(each.partition_path, each.file_id): each.reason for each in outlook.left}
 
     def otherwise(file_slice: FileSlice) -> str:
@@ -218,7 +222,7 @@ def operation_of(file_slice: FileSlice, max_file_bytes: int) -> CompactionOperat
             policy.LOG_FILES: float(len(logs)),
             policy.IO_MB: float(read + write),
             policy.IO_READ_MB: float(read),
-            policy.LOG_BYTES: float(log_bytes),
+            LOG_BYTES: float(log_bytes),
             policy.IO_WRITE_MB: float(write),
         },
     )

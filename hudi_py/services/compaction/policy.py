@@ -18,11 +18,10 @@ from hudi_py.config.compaction import CompactionConfig
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import parse_instant_time
-from hudi_py.model.records import CompactionOperation
+from hudi_py.model.records import LOG_BYTES, CompactionOperation
 from hudi_py.timeline.timeline import Timeline
 
 LOG_FILES: Final = "TOTAL_LOG_FILES"
-LOG_BYTES: Final = "TOTAL_LOG_FILES_SIZE"
 IO_MB: Final = "TOTAL_IO_MB"
 IO_READ_MB: Final = "TOTAL_IO_READ_MB"
 IO_WRITE_MB: Final = "TOTAL_IO_WRITE_MB"

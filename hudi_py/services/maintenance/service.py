@@ -27,6 +27,7 @@ class Chore(enum.Enum):
     PARTITIONS = "expired partitions"
     CLEAN = "dead leases, failed writes, clean"
     COMPACTION = "compaction"
+    LOG_COMPACTION = "log compaction"
     CLUSTERING = "clustering"
     ARCHIVAL = "archival, metadata table"
     QUARANTINE = "quarantine"

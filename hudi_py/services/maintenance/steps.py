@@ -42,6 +42,8 @@ class Maintained(Protocol):
     @property
     def compact(self) -> Callable[..., Any]: ...
     @property
+    def compact_logs(self) -> Callable[..., Any]: ...
+    @property
     def services(self) -> Any: ...
     @property
     def empty_quarantine(self) -> Callable[..., Any]: ...
@@ -112,9 +114,10 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         files = {verdict.path: verdict.reason for verdict in report.plan.verdicts if verdict.expires}
         return ChoreResult(report.plan.rule, files, is_due=bool(files))
 
-    def plan_compaction() -> ChoreResult:
-        files = {each.requested_time: "pending" for each in table.timeline.pending(Action.COMPACTION)}
-        planned = table.services.compaction().plan()
+    def plan_compaction(*, logs: bool) -> ChoreResult:
+        service = table.services.log_compaction() if logs else table.services.compaction()
+        files = {each.requested_time: "pending" for each in table.timeline.pending(service.action)}
+        planned = service.plan()
         is_due = bool(files) or planned.would_schedule
         return ChoreResult("log files to compact" if is_due else planned.reason, files, is_due=is_due)
 
@@ -130,6 +133,12 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
             return ChoreResult("carried out" if files else "nothing to do", files, is_due=bool(files))
 
         return act
+
+    def compact_logs() -> ChoreResult:
+        pending = [each.requested_time for each in table.timeline.pending(Action.LOG_COMPACTION)]
+        files = {done.instant: "carried out" for done in table.compact_logs()}
+        files = {time: "withdrawn, others changed its file slices" for time in pending if time not in files} | files
+        return ChoreResult("carried out" if files else "nothing to do", files, is_due=bool(files))
 
     def quarantine(*, dry_run: bool) -> ChoreResult:
         left_out = forbidden()
@@ -179,7 +188,9 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         found.append(Work(Chore.PARTITIONS, partial(expire, dry_run=True), partial(expire, dry_run=False)))
     found.append(Work(Chore.CLEAN, plan_clean, clean, deletes=True))
     if settings[keys.COMPACT_INLINE] and table.is_merge_on_read:
-        found.append(Work(Chore.COMPACTION, plan_compaction, rewrite(table.compact)))
+        found.append(Work(Chore.COMPACTION, partial(plan_compaction, logs=False), rewrite(table.compact)))
+    if settings[keys.LOG_COMPACTION_INLINE] and table.is_merge_on_read:  # after the compaction, as in Hudi (G-5)
+        found.append(Work(Chore.LOG_COMPACTION, partial(plan_compaction, logs=True), compact_logs))
     if settings[keys.CLUSTERING_INLINE]:
         every = settings[keys.CLUSTERING_INLINE_COMMITS]  # as after a commit; `Table.cluster` plans at any time
         found.append(
