@@ -104,10 +104,11 @@ def cluster(
 
 def _show_plan(common: Common, opened: Table, service: ClusteringService, planned: PlannedClustering) -> None:
     from hudi_py.inspection.clustering_report import plan_report
+    from hudi_py.inspection.rewrite_output import show_expected
 
     pending = service.pending(opened.timeline)
     if common.as_json:
-        print_json(plan_report(planned, pending, service.action))
+        print_json(plan_report(planned, pending, service.action, service.expected(planned)))
         return
     rows = [
         (
@@ -123,6 +124,7 @@ def _show_plan(common: Common, opened: Table, service: ClusteringService, planne
     if planned.groups:
         before, after = sum(len(each.slices) for each in planned.groups), sum(each.outputs for each in planned.groups)
         say(f"total      {before} file groups, {render.human_bytes(planned.size_bytes)} become {after} files")
+        show_expected(service.expected(planned), "clustering")
     for instant in pending:
         say(f"{instant} would be carried out first")
     # Counted by reason: a large table leaves thousands of groups as they are.

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from hudi_py.inspection.report import expected_entry
 from hudi_py.model.instant import Action, Instant
 
 if TYPE_CHECKING:
     from hudi_py.model.records import ClusteringPlan
     from hudi_py.services.clustering.plan import PlannedClustering
+    from hudi_py.services.rewriting.expected import Expected
 
 Json = dict[str, Any]
 
 
-def plan_report(planned: PlannedClustering, pending: Iterable[Instant], action: Action) -> Json:
+def plan_report(planned: PlannedClustering, pending: Iterable[Instant], action: Action, expected: Expected) -> Json:
     """
     Return the document of a dry run.
 
@@ -22,6 +24,7 @@ def plan_report(planned: PlannedClustering, pending: Iterable[Instant], action: 
         planned: What would be rewritten.
         pending: Clusterings that would be carried out before.
         action: Of the instant that would be stored.
+        expected: What it would write, and how long that would take.
     """
     groups = [
         _group(
@@ -46,6 +49,7 @@ def plan_report(planned: PlannedClustering, pending: Iterable[Instant], action: 
             "bytes": planned.size_bytes,
             "files_after": sum(group.outputs for group in planned.groups),
         },
+        "expected": expected_entry(expected),
         "left_out": [
             {"partition": partition, "file_id": file_id, "reason": reason}
             for (partition, file_id), reason in sorted(planned.left_out.items())

@@ -12,10 +12,11 @@ from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, at_most_one, command
 from hudi_py.inspection.say import say
-from hudi_py.model.instant import Action
 
 if TYPE_CHECKING:
     from hudi_py.services.compaction.plan import Outlook
+    from hudi_py.services.compaction.service import CompactionService
+    from hudi_py.services.log_compaction.service import LogCompactionService
     from hudi_py.table import Table
 
 _SHOWN_MAX = 50
@@ -56,7 +57,7 @@ def compact(
     now = common.planning_time(opened)
     if dry_run:
         opened = opened.rehearsal()
-        _dry_run(common, opened, _outlook(opened, now, logs=logs), logs=logs)
+        _dry_run(common, opened, _service(opened, now, logs=logs), logs=logs)
     elif cancel is not None:
         from hudi_py.inspection.rewrite_output import show_cancelled
 
@@ -90,22 +91,27 @@ def _word(*, logs: bool) -> str:
     return "log compaction" if logs else "compaction"
 
 
+def _service(opened: Table, now: datetime | None, *, logs: bool) -> CompactionService | LogCompactionService:
+    return opened.services.log_compaction(now=now) if logs else opened.services.compaction(now=now)
+
+
 def _outlook(opened: Table, now: datetime | None, *, logs: bool) -> Outlook:
-    return (opened.services.log_compaction(now=now) if logs else opened.services.compaction(now=now)).plan()
+    return _service(opened, now, logs=logs).plan()
 
 
-def _dry_run(common: Common, opened: Table, outlook: Outlook, *, logs: bool) -> None:
-    action = Action.LOG_COMPACTION if logs else Action.COMPACTION
-    pending = [instant.requested_time for instant in opened.timeline.pending(action)]
+def _dry_run(common: Common, opened: Table, service: CompactionService | LogCompactionService, *, logs: bool) -> None:
+    outlook = service.plan()
+    pending = [instant.requested_time for instant in opened.timeline.pending(service.action)]
     if common.as_json:
         from hudi_py.inspection.report import compaction_report
 
-        print_json(compaction_report(outlook, pending))
+        print_json(compaction_report(outlook, pending, service.expected(outlook)))
         return
     # A real run begins with these, so a dry run has to show them.
     for time in pending:
         say(f"{_word(logs=logs)} {time} is pending: it would be carried out first")
-    from hudi_py.services.compaction.policy import LOG_BYTES
+    from hudi_py.inspection.rewrite_output import show_expected
+    from hudi_py.model.records import LOG_BYTES
 
     operations = outlook.plan.operations
     rows = [
@@ -130,6 +136,7 @@ def _dry_run(common: Common, opened: Table, outlook: Outlook, *, logs: bool) -> 
         size = render.human_bytes(outlook.bytes_to_read)
         kind = "log" if logs else "base"
         say(f"total      {len(operations)} file groups, {size} to read, become {len(operations)} {kind} files")
+        show_expected(service.expected(outlook), _word(logs=logs))
     else:
         say(f"nothing    would be scheduled: {outlook.reason}")
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hudi_py.services.clean.result import CleanResult
     from hudi_py.services.compaction.plan import Outlook
     from hudi_py.services.recovery.finding import RecoveryOutcome
+    from hudi_py.services.rewriting.expected import Expected
     from hudi_py.services.rewriting.result import RewriteResult
     from hudi_py.table import Table
     from hudi_py.writing.result import WriteResult
@@ -313,13 +314,25 @@ def rewrite_report(results: Sequence[RewriteResult], name: str) -> Json:
     return {**(entries[-1] if entries else nothing), name: entries}
 
 
-def compaction_report(outlook: Outlook, pending: Iterable[str]) -> Json:
+def expected_entry(expected: Expected) -> Json:
+    """Return what a dry run tells of the time and the files that a rewrite would take; null where nothing tells it."""
+    return {
+        "files": expected.files,
+        "bytes_read": expected.bytes_read,
+        "bytes_written": expected.bytes_written,
+        "seconds": None if expected.seconds is None else round(expected.seconds, 3),
+        "measured": list(expected.measured),
+    }
+
+
+def compaction_report(outlook: Outlook, pending: Iterable[str], expected: Expected) -> Json:
     """
     Return the document that ``hudi-py compact --dry-run --json`` prints.
 
     Args:
         outlook: What a compaction would do.
         pending: Requested times of pending compactions, which a run carries out first.
+        expected: What it would write, and how long that would take.
     """
     return {
         "would_schedule": outlook.would_schedule,
@@ -341,5 +354,6 @@ def compaction_report(outlook: Outlook, pending: Iterable[str]) -> Json:
             {"partition": each.partition_path, "file_id": each.file_id, "reason": each.reason} for each in outlook.left
         ],
         "bytes_to_read": outlook.bytes_to_read,
+        "expected": expected_entry(expected),
         "pending_compactions": list(pending),
     }

@@ -13,8 +13,10 @@ from hudi_py.inspection.options import MORE_TO_DO, Common
 from hudi_py.inspection.report import rewrite_report
 from hudi_py.inspection.say import say
 from hudi_py.inspection.still_running import doing
+from hudi_py.model.words import counted, human_bytes, human_span
 
 if TYPE_CHECKING:
+    from hudi_py.services.rewriting.expected import Expected
     from hudi_py.services.rewriting.result import RewriteResult
 
 
@@ -39,6 +41,16 @@ def show_rewrites(common: Common, results: Sequence[RewriteResult], word: str, n
         )
     if not results:
         say(nothing())
+
+
+def show_expected(expected: Expected, word: str) -> None:
+    """Print what a plan is expected to write and to take; *word* as for `show_rewrites`."""
+    if not expected.measured:
+        say(f"expected   time unknown: the timeline has no completed {word} that tells it")
+        return
+    size = "size unknown" if expected.bytes_written is None else f"about {human_bytes(expected.bytes_written)}"
+    time = "time unknown" if expected.seconds is None else f"about {human_span(expected.seconds)}"
+    say(f"expected   {size}, {time}: as measured of the last {counted(len(expected.measured), word)}")
 
 
 def exit_if_left(results: Sequence[RewriteResult], *, exit_code: bool) -> None:

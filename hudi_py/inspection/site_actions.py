@@ -198,12 +198,15 @@ def _compact(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:
 
     if dry_run:
         tried = opened.rehearsal()
-        found = tried.services.compaction().plan()
+        service = tried.services.compaction()
+        found = service.plan()
         pending = [instant.requested_time for instant in tried.timeline.pending("compaction")]
         lines = [f"compaction {time} is pending and would be carried out first" for time in pending]
         groups = counted(len(found.plan.operations), "file group")
         lines.append(f"{groups} would be compacted" if found.would_schedule else f"nothing is due: {found.reason}")
-        return Told(lines, found.would_schedule or bool(pending), compaction_report(found, pending))
+        return Told(
+            lines, found.would_schedule or bool(pending), compaction_report(found, pending, service.expected(found))
+        )
     results = opened.compact()
     lines = [f"compaction {each.instant}: {counted(each.file_groups, 'file group')}" for each in results]
     return Told(lines or ["nothing was due"], bool(results), rewrite_report(results, "compactions"))

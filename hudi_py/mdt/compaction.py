@@ -51,7 +51,14 @@ from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, INIT_TIME, MetadataT
 from hudi_py.mdt.update import withdraw
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
-from hudi_py.model.records import CommitMetadata, CompactionOperation, CompactionPlan, RuntimeStats, WriteStat
+from hudi_py.model.records import (
+    LOG_BYTES,
+    CommitMetadata,
+    CompactionOperation,
+    CompactionPlan,
+    RuntimeStats,
+    WriteStat,
+)
 from hudi_py.runtime.log import log
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Prepared, Requested
@@ -222,7 +229,7 @@ def _operation(table: MetadataTable, file_slice: Slice) -> CompactionOperation:
             "TOTAL_LOG_FILES": float(len(file_slice.logs)),
             "TOTAL_IO_MB": float(size // _BYTES_PER_MEGABYTE + written),
             "TOTAL_IO_READ_MB": float(size // _BYTES_PER_MEGABYTE),
-            "TOTAL_LOG_FILES_SIZE": float(size),
+            LOG_BYTES: float(size),
             "TOTAL_IO_WRITE_MB": float(written),
         },
     )

@@ -15,7 +15,7 @@ import attrs
 
 from hudi_py.config.clustering import ClusteringConfig
 from hudi_py.model.files import FileSlice, join_path
-from hudi_py.model.records import ClusteringGroup, ClusteringPlan, ClusteringSlice, Strategy
+from hudi_py.model.records import LOG_BYTES, ClusteringGroup, ClusteringPlan, ClusteringSlice, Strategy
 from hudi_py.services.clustering.packing import packed_groups
 from hudi_py.services.clustering.policy import Candidates, base_bytes, hudi_groups, output_files
 from hudi_py.services.rewriting.explain import GroupExplanation, explain_groups
@@ -201,6 +201,6 @@ def _metrics(group: PlannedGroup, config: ClusteringConfig) -> dict[str, float]:
         "TOTAL_LOG_FILES": float(len(logs)),
         "TOTAL_IO_MB": float(read + written),
         "TOTAL_IO_READ_MB": float(read),
-        "TOTAL_LOG_FILES_SIZE": float(sum(log.size_bytes or 0 for log in logs)),
+        LOG_BYTES: float(sum(log.size_bytes or 0 for log in logs)),
         "TOTAL_IO_WRITE_MB": float(written),
     }

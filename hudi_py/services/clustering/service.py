@@ -39,6 +39,7 @@ from hudi_py.services.clustering.policy import (
     commits_since,
     skipped_partitions,
 )
+from hudi_py.services.rewriting.expected import Expected, expected, measured
 from hudi_py.services.rewriting.progress import OnGroup
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.storage.base import Entry
@@ -105,6 +106,12 @@ class ClusteringService:
         timeline = timeline or self.contents.store.load()
         found = timeline.pending(Action.CLUSTERING, Action.REPLACE_COMMIT)
         return tuple(instant for instant in found if self.contents.is_clustering(instant))
+
+    def expected(self, planned: PlannedClustering) -> Expected:
+        """Return what carrying a plan out would write and how long it would take, as far as earlier ones tell."""
+        earlier = measured(self.contents, self.contents.store.load(), self.action)
+        outputs = sum(group.outputs for group in planned.groups)
+        return expected(earlier, files=outputs, bytes_read=planned.size_bytes)
 
     @property
     def action(self) -> Action:

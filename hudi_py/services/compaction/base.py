@@ -24,6 +24,8 @@ from hudi_py.rows.log_reading import log_reading
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import MONOTONIC
+from hudi_py.services.compaction.plan import Outlook
+from hudi_py.services.rewriting.expected import Expected, expected, measured
 from hudi_py.services.rewriting.progress import OnGroup, reported
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.services.rewriting.tasks import RewriteJob
@@ -71,6 +73,11 @@ class MergingService:
 
     action: ClassVar[Action]
     word: ClassVar[str]  # for messages
+
+    def expected(self, outlook: Outlook) -> Expected:
+        """Return what carrying a plan out would write and how long it would take, as far as earlier ones tell."""
+        earlier = measured(self.contents, self.contents.store.load(), self.action)
+        return expected(earlier, files=len(outlook.plan.operations), bytes_read=outlook.bytes_to_read)
 
     def take_back(self, requested_time: str) -> None:
         """
