@@ -67,7 +67,12 @@ class JoinedFile:
         self.metadata = JoinedFooter(own.metadata.num_rows, own.metadata.metadata)
 
     def iter_batches(
-        self, batch_size: int = _ROWS, row_groups: Sequence[int] | None = None, columns: Sequence[str] | None = None
+        self,
+        batch_size: int = _ROWS,
+        row_groups: Sequence[int] | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        use_threads: bool = True,
     ) -> Iterator[pa.RecordBatch]:
         """Rows in order; *row_groups* is empty or names the only one."""
         if row_groups is not None and not list(row_groups):
@@ -79,7 +84,9 @@ class JoinedFile:
         parts = [(self._own, own or self._own.schema_arrow.names[:1])]
         if other:
             parts.append((self._other, other))
-        for pieces in _in_step([file.iter_batches(batch_size=batch_size, columns=names) for file, names in parts]):
+        for pieces in _in_step(
+            [file.iter_batches(batch_size, columns=names, use_threads=use_threads) for file, names in parts]
+        ):
             found: dict[str, Any] = {}
             for piece in pieces:
                 found.update(zip(piece.schema.names, piece.columns, strict=True))

@@ -35,13 +35,18 @@ class MovedFile:
         self.schema_arrow = renamed_schema(file.schema_arrow.remove_metadata(), moved)
 
     def iter_batches(
-        self, batch_size: int = _ROWS, row_groups: Sequence[int] | None = None, columns: Sequence[str] | None = None
+        self,
+        batch_size: int = _ROWS,
+        row_groups: Sequence[int] | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        use_threads: bool = True,
     ) -> Iterator[pa.RecordBatch]:
         """Rows in order; *columns* by their names of today."""
         # All groups are named: of a bootstrapped file None means the same, and ParquetFile wants a list.
         groups = range(self.num_row_groups) if row_groups is None else row_groups
         names = self._stored(columns)
-        for batch in self.stored.iter_batches(batch_size=batch_size, row_groups=list(groups), columns=names):
+        for batch in self.stored.iter_batches(batch_size, list(groups), names, use_threads=use_threads):
             yield renamed_batch(batch, self.moved)
 
     def read_row_group(self, number: int, columns: Sequence[str] | None = None) -> pa.Table:

@@ -152,6 +152,8 @@ def read_batches(
     filters: Sequence[RowFilter] = (),
     count: FileCount | None = None,
     keys: HashedKeys | None = None,
+    *,
+    use_threads: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """
     Stream the rows of base files, whatever schema each was written with.
@@ -162,6 +164,7 @@ def read_batches(
         filters: Conditions on columns of *schema*; row groups that cannot meet them are not read.
         count: Files read and skipped are added to it.
         keys: The only record keys that rows meeting *filters* can have; None if unknown.
+        use_threads: Decode the columns of a file on several cores; not useful where several files are read at a time.
 
     Raises:
         CorruptMetadata: A base file is not Parquet or has another size, or its values do not fit the columns.
@@ -187,9 +190,10 @@ def read_batches(
                 count.by_bloom_filters += 1
                 continue
             count.read += 1
-            present = [name for name in schema.names if name in file.schema_arrow.names]
+            stored = set(file.schema_arrow.names)  # built anew at each access
+            present = [name for name in schema.names if name in stored]
             try:
-                for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=present, row_groups=groups):
+                for batch in file.iter_batches(_BATCH_ROWS, groups, present, use_threads=use_threads):
                     left = batch
                     for each in early:
                         if each.column in present:

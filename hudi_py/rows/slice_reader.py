@@ -73,6 +73,8 @@ def read_slices(
     filters: Sequence[RowFilter] = (),
     count: FileCount | None = None,
     keys: HashedKeys | None = None,
+    *,
+    use_threads: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """
     Stream the rows of file slices.
@@ -85,6 +87,7 @@ def read_slices(
         filters: Conditions on columns of *schema*.
         count: Files read and skipped are added to it.
         keys: The only record keys that rows meeting *filters* can have; None if unknown.
+        use_threads: As for `hudi_py.rows.read.read_batches`.
 
     Raises:
         CorruptMetadata: A file is damaged, or its values do not fit the columns.
@@ -96,9 +99,8 @@ def read_slices(
             count.read += 1
             yield from merged_rows(storage, file_slice, schema, logs, filters)
         elif file_slice.base_file is not None:
-            yield from read_batches(
-                storage, [(file_slice.partition_path, file_slice.base_file)], schema, filters, count, keys
-            )
+            files = [(file_slice.partition_path, file_slice.base_file)]
+            yield from read_batches(storage, files, schema, filters, count, keys, use_threads=use_threads)
 
 
 def merged_rows(

@@ -48,7 +48,7 @@ OpenStatistics = Callable[[], "StatisticsReader | None"]
 """Opens `column_stats`; None where the table has none."""
 
 
-_TOGETHER_BYTES: Final = 4 << 20
+_TOGETHER_BYTES: Final = 1 << 20
 """Local files up to this size together are read by one thread."""
 _AHEAD_BYTES_MAX: Final = 256 << 20
 """Total size of files that are read at the same time; a single larger slice is still read."""
@@ -67,6 +67,7 @@ class ReadSlice:
         filters: Conditions that all have to be met.
         logs, time_partitions, lost, path_columns: As for `Rows`.
         wanted: The only record keys that rows meeting *filters* can have; None if unknown.
+        use_threads: As for `hudi_py.rows.read.read_batches`.
     """
 
     storage: Storage
@@ -78,6 +79,7 @@ class ReadSlice:
     lost: Callable[[FileSlice, NotFound], NotFound] | None
     path_columns: PathColumns | None
     wanted: HashedKeys | None
+    use_threads: bool = True
 
     @property
     def shows_other_values(self) -> bool:
@@ -116,7 +118,16 @@ class ReadSlice:
         columns = self.path_columns
         # Statistics know nothing of columns that files lack, so conditions are applied once the values are filled in.
         filters = self.filters if columns is None else ()
-        for batch in read_slices(self.storage, [file_slice], self.stored, self.logs, filters, count, self.wanted):
+        for batch in read_slices(
+            self.storage,
+            [file_slice],
+            self.stored,
+            self.logs,
+            filters,
+            count,
+            self.wanted,
+            use_threads=self.use_threads,
+        ):
             if columns is None:
                 yield batch
             else:
@@ -230,12 +241,17 @@ class Rows(Batches):
 
         self.count = FileCount()
         found = self.in_pieces()
+        # Remote reads wait for answers, not for cores; local ones decompress, and log files are merged in Python. Without
+        # any, one more than there are cores: the first stream is waited for, and a thread some batches ahead rests.
+        is_remote = "://" in self._storage.root
+        cores = (os.cpu_count() or 1) + (self._logs is None)
+        threads = REMOTE_THREADS if is_remote else min(_LOCAL_THREADS_MAX, cores)
         read: ReadSlice = found.read  # type: ignore[assignment]
+        # One file on all cores only where files alone do not keep them busy.
+        are_alike = max(found.sizes, default=0) * threads <= sum(found.sizes)
+        read = attrs.evolve(read, use_threads=is_remote or not are_alike)
         pieces = zip(found.pieces, found.sizes, strict=True)
         sources = [Source(partial(read.counted, each), size) for each, size in pieces]
-        # Remote reads wait for answers, not for cores; local ones decompress and so gain nothing beyond the cores.
-        is_remote = "://" in self._storage.root
-        threads = REMOTE_THREADS if is_remote else min(_LOCAL_THREADS_MAX, os.cpu_count() or 1)
         # Each remote file is waited for, however small; a local one of some kilobytes is read faster than handed over.
         sources = sources if is_remote else list(joined(sources, _TOGETHER_BYTES))
         for item in in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX):
