@@ -89,6 +89,7 @@ def job_of(
         change_logs=logging_mode(table.config.properties, table.storage.root),
         clock=table.contents.store.clock,
         early=_early_look(settings, table, by_bucket=buckets is not None),
+        is_shared=concurrency_of(settings).is_shared,
     )
 
 

@@ -27,7 +27,7 @@ from hudi_py.fsview.expected import (
 from hudi_py.fsview.group_files import archived_replacements
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.fsview.needed import NeededFiles
-from hudi_py.model.files import PARTITION_METAFILE, is_data_file, join_path
+from hudi_py.model.files import PARTITION_METAFILE, above, is_data_file, join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived_cleans
@@ -112,10 +112,9 @@ class CheckedListing:
             # `check` has passed although none of its files is there, so something explains that they are deleted.
             if self.needs.by_partition[path].isdisjoint(map(_name, entries)):
                 continue  # a clean deleted them
-            parts = path.split("/")
             # Values of different depths put one partition into another, and a walk ends at the outer one, as Hudi's
             # does.
-            outer = next((each for depth in range(len(parts)) if (each := "/".join(parts[:depth])) in walked), None)
+            outer = next((each for each in above(path) if each in walked), None)
             if outer is None:
                 raise CorruptMetadata(
                     f"{self._root}/{join_path(path, PARTITION_METAFILE)} is missing, so rows of the partition would "

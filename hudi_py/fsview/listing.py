@@ -19,6 +19,7 @@ from hudi_py.model.files import (
     NOT_REGULAR,
     PARTITION_METAFILE,
     PARTITION_METAFILES,
+    above,
     is_text,
     join_path,
 )
@@ -153,8 +154,7 @@ def walk_within(
     as Hudi's does; the inner one is known to the metadata table and to the commits alone.
     """
     for path in sorted(frozenset(named).difference(walked)):
-        parts = path.split("/")
-        if any("/".join(parts[:depth]) in walked for depth in range(1, len(parts))):
+        if any(outer in walked for outer in above(path) if outer):
             entries = storage.list(path, details=details)
             if is_partition(entries):
                 yield path, _files(entries)

@@ -20,6 +20,7 @@ from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.bulk import run_mixed_bulk_task
 from hudi_py.writing.generated_keys import with_generated_keys
 from hudi_py.writing.job import TaskIdentity, WriteJob
+from hudi_py.writing.nested import refuse_nested_rows
 from hudi_py.writing.shape import written_columns
 from hudi_py.writing.share import share_out
 from hudi_py.writing.tasks import run_task
@@ -58,7 +59,9 @@ class ArrowRows:
             schema = self.table.schema.append(pa.field(GENERATED, pa.string()))
             keyed = with_generated_keys(self.table.to_batches(), job.instant_time)
             return ArrowRows(pa.Table.from_batches(keyed, schema=schema)).write(job)
-        shares = self._shares(job)
+        paths = _partition_paths(job, self.table)
+        refuse_nested_rows(job, set(paths.unique().to_pylist()))
+        shares = self._shares(job, paths)
         if len(shares) == 1:
             return self._write(job, shares[0], 0)
         with ThreadPoolExecutor(len(shares)) as pool:  # waits for all threads, even if one fails
@@ -73,14 +76,12 @@ class ArrowRows:
             return run_task(job, batches, task, is_alone=True)
         return run_mixed_bulk_task(job, arranged(job, lambda: iter(batches), rows.schema, _ALL), task)
 
-    def _shares(self, job: WriteJob) -> list[pa.Table]:
+    def _shares(self, job: WriteJob, paths: Any) -> list[pa.Table]:
         """Split the rows for threads, by whole partitions: no file group may be written twice."""
         threads = min(os.cpu_count() or 1, _THREADS_MAX, self.table.num_rows // _ROWS_PER_THREAD)
         # With a global index rows of any partition may meet the same stored row, so one task has to see them all.
         if threads < 2 or job.anywhere is not None:
             return [self.table]
-        found = [job.keys.partition_paths(batch) for batch in self.table.to_batches()]
-        paths: Any = pa.chunked_array(found, pa.string())
         counts = paths.value_counts()
         workers = share_out(counts.field(1).to_pylist(), threads)
         numbers: Any = pc.index_in(paths, value_set=counts.field(0))
@@ -88,3 +89,7 @@ class ArrowRows:
         # A share that got no rows would still be a task, with an empty result to merge.
         shares = [self.table.filter(pa.array(worker_of == worker)) for worker in sorted(set(workers))]
         return shares if len(shares) > 1 else [self.table]
+
+
+def _partition_paths(job: WriteJob, rows: pa.Table) -> Any:
+    return pa.chunked_array([job.keys.partition_paths(batch) for batch in rows.to_batches()], pa.string())

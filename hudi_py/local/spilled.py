@@ -32,6 +32,7 @@ from hudi_py.writing.assigned import assigned, with_filled
 from hudi_py.writing.bulk import run_bulk_task
 from hudi_py.writing.groups import TARGET, write_groups
 from hudi_py.writing.job import TaskIdentity, WriteJob
+from hudi_py.writing.nested import refuse_nested_rows
 from hudi_py.writing.tag import BUCKET, FILE_ID, PATH, tag_buckets, tag_inserts
 from hudi_py.writing.tasks import run_task
 
@@ -58,6 +59,7 @@ def write_spilled(
     each = per_thread(memory)
     with Spill(schema, memory.folder, each.rows_bytes) as spill:
         paths = _by_partition(job, batches, spill)
+        refuse_nested_rows(job, paths)
         return run_side_by_side(_tasks(job, spill, paths, each))
 
 

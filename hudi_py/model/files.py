@@ -7,7 +7,7 @@ Source: Hudi 0.15.0, 1.0.2, 1.1.1, ``FSUtils``, ``HoodieBaseFile``, ``HoodieLogF
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -237,6 +237,12 @@ def in_default_partition(partition_path: str, position: int, count: int) -> bool
     folders = partition_path.split("/")
     asked = folders[position : position + 1] if len(folders) == count else folders
     return any(folder.rpartition("=")[2] == DEFAULT_PARTITION for folder in asked)
+
+
+def above(path: str) -> Iterator[str]:
+    """Yield the folders in which a partition lies, outermost first: ``""``, the table itself, and then its parents."""
+    parts = path.split("/") if path else []
+    return ("/".join(parts[:depth]) for depth in range(len(parts)))
 
 
 def join_path(partition_path: str, name: str) -> str:

@@ -187,6 +187,10 @@ class KeyGenerator:
         """Return the folder name for one value of partition field *name*; ``""`` stands for null too."""
         if value and self.url_encode:
             value = escape_path_name(value)
+        # As in Apache Hudi, the value of a single column may be a folder in folders.
+        elif "/" in value and len(self.partition_fields) == 1 and not _UNSAFE_PLAIN.search(value.replace("/", "")):
+            if any(part in _NO_SEGMENT or not part for part in value.split("/")):
+                raise WriteError(f"partition column {name!r} has the value {value!r}, which no folder may be called")
         elif match := _UNSAFE_PLAIN.search(value):
             raise WriteError(
                 f"partition column {name!r} has the value {value!r}; {match[0]!r} in a folder's name needs "

@@ -10,6 +10,7 @@ import attrs
 
 from hudi_py.writing.assign import Bucket, ExistingFile, assign_buckets
 from hudi_py.writing.job import WriteJob
+from hudi_py.writing.nested import refuse_nested
 from hudi_py.writing.partition import load_partition
 
 _LISTING_THREADS: Final = 16
@@ -32,6 +33,7 @@ def assigned(groups: Sequence[tuple[str, str | None, int]], job: WriteJob) -> tu
         job: The write.
 
     Raises:
+        WriteError: A partition would lie inside of another one.
         See `hudi_py.writing.partition.load_partition`.
     """
     inserts = {path: count for path, file_id, count in groups if file_id is None}
@@ -39,11 +41,14 @@ def assigned(groups: Sequence[tuple[str, str | None, int]], job: WriteJob) -> tu
     for path, file_id, count in groups:
         if file_id is not None:
             updated.setdefault(path, {})[file_id] = count
+    new: set[str] = set()
     sizes: dict[tuple[str, str], int] = {}
     existing: dict[str, list[ExistingFile]] = {}
 
     def look(path: str) -> None:
         files = load_partition(job, path)
+        if not files.has_metafile and path in inserts:
+            new.add(path)
         mine = updated.get(path, {})
         limit = job.limits.small_file_bytes if path in inserts else 0
         taken = [file for file in files.candidates() if file.size_bytes < limit]
@@ -55,6 +60,7 @@ def assigned(groups: Sequence[tuple[str, str | None, int]], job: WriteJob) -> tu
     # Listings wait for answers of the storage, so many run at once.
     with ThreadPoolExecutor(_LISTING_THREADS) as pool:
         list(pool.map(look, {*inserts, *updated}))
+    refuse_nested(job, existing.keys(), new)
     buckets = assign_buckets(
         inserts=inserts,
         updated={path: list(counts) for path, counts in updated.items()},

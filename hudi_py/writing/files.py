@@ -15,7 +15,7 @@ from typing import BinaryIO
 import attrs
 import pyarrow as pa
 
-from hudi_py.errors import AlreadyExists, ConflictError
+from hudi_py.errors import AlreadyExists, ConflictError, WriteError
 from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.partition_metafile import format_partition_metadata
 from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
@@ -28,6 +28,7 @@ from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 from hudi_py.writing.job import TaskIdentity, WriteJob
+from hudi_py.writing.nested import is_new_partition, refuse_nested
 
 
 class TaskFiles:
@@ -203,12 +204,23 @@ class TaskFiles:
 
     def _create_metafile(self, partition_path: str) -> None:
         """Create the partition's metafile. Before the data, because readers ignore a partition without it."""
-        instant_time = self._job.instant_time
-        text = format_partition_metadata(partition_path, instant_time=instant_time, written_at=self._job.clock.now())
+        job = self._job
+        if not is_new_partition(job.storage, partition_path):
+            refuse_nested(job, [partition_path], new=())
+            return
+        # Before the file is there, which would hide the partitions below it.
+        refuse_nested(job, [partition_path], new=[partition_path])
+        text = format_partition_metadata(partition_path, instant_time=job.instant_time, written_at=job.clock.now())
+        metafile = join_path(partition_path, PARTITION_METAFILE)
         try:
-            self._job.storage.create_new(join_path(partition_path, PARTITION_METAFILE), text)
+            job.storage.create_new(metafile, text)
         except AlreadyExists:  # another task of this write has rows of the same partition
             return
+        try:
+            refuse_nested(job, [partition_path], new=[partition_path])
+        except WriteError:  # another task of this write made it at the same moment: none of its rows are committed
+            job.storage.delete_many([metafile])
+            raise
 
 
 @contextmanager

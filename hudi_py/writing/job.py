@@ -72,6 +72,7 @@ class WriteJob:
         randomness: Source of ids for new file groups; on other machines, tasks use the source of that machine.
         clock: Time that a new partition's metafile names as its date of creation.
         early: Looks before each file for running writes that touch its file group; None if nobody asked for it.
+        is_shared: Whether other writers are expected beside this one.
     """
 
     storage: Storage
@@ -97,6 +98,7 @@ class WriteJob:
     randomness: Randomness = MACHINE
     clock: Clock = attrs.field(factory=SystemClock)
     early: EarlyLook | None = None
+    is_shared: bool = False
 
     def new_uuid(self) -> str:
         """Return the first part of the id of a new file group."""

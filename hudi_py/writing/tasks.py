@@ -28,6 +28,7 @@ from hudi_py.writing.buckets import bucket_targets
 from hudi_py.writing.duplicates import known_rows
 from hudi_py.writing.files import TaskFiles, task_files
 from hudi_py.writing.job import TaskIdentity, WriteJob
+from hudi_py.writing.nested import refuse_nested
 from hudi_py.writing.partition import PartitionFiles, load_partition
 from hudi_py.writing.pieces import Piece, changes_of, is_delete_of, named_pieces, part_of
 
@@ -65,6 +66,7 @@ def run_task(
     for piece in named:
         pieces.setdefault(piece.partition_path, []).append(piece)
     loaded = {path: load_partition(job, path) for path in pieces}
+    refuse_nested(job, pieces.keys(), [path for path, partition in loaded.items() if not partition.has_metafile])
     # Both limits are checked before the first file is written, so that the work can still be split.
     files_max = max(_FILES_MAX, 4 * len(loaded))
     searches = job.searches and job.buckets is None and job.anywhere is None

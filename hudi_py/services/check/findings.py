@@ -66,6 +66,10 @@ _REBUILD: Final = (
     "in any case. Apache Hudi, or a write with hoodie.metadata.enable=true, creates it again"
 )
 _FROM_COPY: Final = "put the file back from a copy of the table, or restore the table to a savepoint before it"
+_NESTED: Final = (
+    "if the outer one holds no data files, delete its .hoodie_partition_metadata; otherwise write the rows of the "
+    "inner one to a partition that lies in no other one, then delete them from the inner one by their keys"
+)
 _COLUMNS: Final = (
     "put the newest file of the folder back from a copy of the table, under the time of an active commit, or restore "
     "the table to a savepoint before it"
@@ -271,6 +275,16 @@ RULES: Final[Mapping[str, Rule]] = {
         _ERROR,
         "a .hoodie_partition_metadata does not have the depth of its partition, so Apache Hudi fails on it",
         "write it again with commitTime and partitionDepth, the number of folders below the table",
+    ),
+    "partition-hidden": Rule(
+        _ERROR,
+        "a partition lies inside of another one and no metadata table lists it, so readers do not see its rows",
+        _NESTED,
+    ),
+    "partition-in-partition": Rule(
+        _WARNING,
+        "a partition lies inside of another one, so its rows are seen only as long as the metadata table lists it",
+        _NESTED,
     ),
     # --- metadata table
     "mdt-folder-missing": Rule(

@@ -13,12 +13,12 @@ from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
 from hudi_py.formats.properties import parse_properties
-from hudi_py.fsview.listing import listing_threads, walk_folders, walk_within
+from hudi_py.fsview.listing import listing_threads, walk_folders
 from hudi_py.mdt.lookup import KEYED
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
-from hudi_py.model.files import PARTITION_METAFILE, is_data_file, join_path
+from hudi_py.model.files import PARTITION_METAFILE, above, is_data_file, join_path
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, Severity, finding
 from hudi_py.services.check.footers import read_footers
@@ -165,7 +165,7 @@ class CheckService:
     def _files(self, facts: TableFacts, expected: Expectation, reader: MetadataReader | None) -> Iterator[Finding]:
         storage = self.store.storage
         listed = frozenset(reader.partitions()) if reader is not None else frozenset()
-        seen = set()
+        seen: set[str] = set()
 
         def judged(folder: str, files: Mapping[str, int | None]) -> list[Finding]:
             there = None if reader is None else reader.files(folder)
@@ -175,8 +175,15 @@ class CheckService:
             is_empty = folder in listed and folder not in seen and not there
             return [finding("mdt-partition-empty", folder), *found] if is_empty else found
 
-        for folder, entries, is_partition in walk_folders(storage, details=True, threads=listing_threads(storage)):
+        walked = walk_folders(storage, details=True, threads=listing_threads(storage), to_the_bottom=True)
+        for folder, entries, is_partition in walked:
             files = {entry.name: entry.size_bytes for entry in entries}
+            outer = next(filter(seen.__contains__, above(folder)), None)
+            if outer is not None:
+                if not is_partition:  # as Hudi: what lies below a partition belongs to it
+                    continue
+                code = "partition-in-partition" if folder in listed else "partition-hidden"
+                yield finding(code, folder, f"the outer one is {outer or 'the table itself'}")
             if not is_partition:
                 # Without data files it may be anybody's folder.
                 if any(map(is_data_file, files)):
@@ -188,10 +195,6 @@ class CheckService:
             seen.add(folder)
             yield from judged(folder, files)
         known = expected.partitions | listed
-        # Partitions inside of others, which the walk passes by. A list, for `seen` grows meanwhile.
-        for folder, inner in list(walk_within(storage, known, seen, details=True)):
-            seen.add(folder)
-            yield from judged(folder, {entry.name: entry.size_bytes for entry in inner})
         # Partitions that have no folder any more: their files are missing, all of them.
         for folder in sorted(known - seen):
             yield from judged(folder, {})

@@ -143,9 +143,20 @@ def test_escaped_characters_are_exactly_hudis():
     assert "x%3D1%3A2 é" == escape_path_name("x=1:2 é")
 
 
-@pytest.mark.parametrize("value", ["a/b", "12:30", "\0"])
+@pytest.mark.parametrize(("hive_style", "path"), [(False, "a/b"), (True, "p=a/b")])
+def test_a_slash_in_the_value_of_a_single_column_makes_folders(hive_style, path):
+    """As in Hudi, whose first example has them; of several columns nobody could tell where one ends."""
+    assert [path] == simple(hive_style=hive_style).partition_paths(batch(p=["a/b"])).to_pylist()
+    with pytest.raises(WriteError, match="urlencode"):
+        complex_keys("a", "b", hive_style=hive_style, url_encode=False).partition_paths(batch(p=["a/b"], q=["c"]))
+    for value in ("/a", "a/", "a//b", "a/../b", "a/.hoodie"):
+        with pytest.raises(WriteError, match="no folder may be called"):
+            simple(hive_style=hive_style).partition_paths(batch(p=[value]))
+
+
+@pytest.mark.parametrize("value", ["12:30", "a/12:30", "\0"])
 def test_unsafe_values_need_encoding(value):
-    """Hudi fails on a colon and makes folders of a slash: neither happens by accident."""
+    """Hudi fails on a colon: that does not happen by accident."""
     with pytest.raises(WriteError, match="urlencode"):
         simple(hive_style=True).partition_paths(batch(p=[value]))
     assert 1 == len(simple(url_encode=True).partition_paths(batch(p=[value])))

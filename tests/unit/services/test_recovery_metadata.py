@@ -96,8 +96,9 @@ def test_partitions_inside_of_others_are_known_to_the_metadata_table(name):
         if outer not in storage.files():
             storage.create_new(outer, metafile)
     assert Table(storage).partitions() == inner
-    assert {each.code for each in Table(storage).check()} == wrong
-    assert [each.finding.problem for each in Table(storage).recover(dry_run=True)] == problems
+    assert {each.code for each in Table(storage).check()} == wrong | {"partition-in-partition"}
+    told = [each.finding.problem for each in Table(storage).recover(dry_run=True)]
+    assert told == [*problems, Problem.CONTRADICTION]  # what the check has found, which nothing here mends
     for path in inner:
         explained = Table(storage).explain(path).files
         assert {each.path.rpartition("/")[0] for each in explained} == {path}
