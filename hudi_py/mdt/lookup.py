@@ -13,11 +13,13 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.hfile import HFile
 from hudi_py.formats.log_block import BlockType, LogBlock
+from hudi_py.fsview.listing import listing_threads
 from hudi_py.mdt.blocks import Validity, deleted_keys, open_block, open_hfile, visible_blocks
 from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS
 from hudi_py.mdt.table import MetadataTable, Slice
@@ -106,8 +108,9 @@ class KeyedPartition:
                 yield from _newest(self._layers(number), asked[start : start + _KEYS_AT_ONCE])
 
     def count(self) -> int:
-        """The number of keys that have a record; all groups are opened."""
-        return sum(_count(self._layers(number)) for number in range(len(self._slices)))
+        """The number of keys that have a record; all groups are opened, several at a time on an object store."""
+        with ThreadPoolExecutor(listing_threads(self._table.storage)) as pool:
+            return sum(map(_count, pool.map(self._layers, range(len(self._slices)))))
 
     def _layers(self, number: int) -> list[_Layer]:
         # Kept for the next call: opening a group reads its log files whole.
@@ -158,15 +161,28 @@ def _newest(layers: list[_Layer], keys: list[bytes]) -> Iterator[tuple[str, Stor
 
 
 def _count(layers: list[_Layer]) -> int:
-    """Number of keys that have a record: of the oldest layer the trailer tells, the others are read."""
+    """Number of keys that have a record: the trailer tells of the largest layer, the others are read."""
+    held = [0 if each.held is None else each.held.entry_count for each in layers]
+    if not any(held):
+        return 0
+    # A table's first commit may be in a log file, and have more keys than all that came before and after it.
+    largest = held.index(max(held))
+    older, newer = _states(layers[:largest]), _states(layers[largest + 1 :])
+    hfile = layers[largest].held
+    assert hfile is not None
+    known = {key for key, _ in hfile.find(sorted(older.keys() | newer.keys()))}
+    known_no_more = sum(not newer.get(key, True) for key in known)
+    others = older | newer
+    return held[largest] - known_no_more + sum(is_there for key, is_there in others.items() if key not in known)
+
+
+def _states(layers: Iterable[_Layer]) -> dict[bytes, bool]:
+    """Whether each key that *layers* know, the oldest first, has a record after all of them."""
     is_there: dict[bytes, bool] = {}
-    for layer in layers[1:]:
+    for layer in layers:
         is_there.update(dict.fromkeys(layer.deleted, False))
         is_there.update((key, True) for key, _ in layer.held or ())
-    oldest = layers[0].held if layers else None
-    known = set() if oldest is None else {key for key, _ in oldest.find(sorted(is_there))}
-    stored = 0 if oldest is None else oldest.entry_count
-    return stored + sum(is_here - (key in known) for key, is_here in is_there.items())
+    return is_there
 
 
 def by_number(table: MetadataTable, slices: Iterable[Slice], prefix: str) -> list[Slice]:

@@ -241,8 +241,8 @@ class Rows(Batches):
 
         self.count = FileCount()
         found = self.in_pieces()
-        # Remote reads wait for answers, not for cores; local ones decompress, and log files are merged in Python. Without
-        # any, one more than there are cores: the first stream is waited for, and a thread some batches ahead rests.
+        # Remote reads wait for answers, not for cores; local ones decompress, and log files are merged in Python.
+        # Without any, one more than there are cores: the first stream is waited for, and who is batches ahead rests.
         is_remote = "://" in self._storage.root
         cores = (os.cpu_count() or 1) + (self._logs is None)
         threads = REMOTE_THREADS if is_remote else min(_LOCAL_THREADS_MAX, cores)

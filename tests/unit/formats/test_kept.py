@@ -7,7 +7,7 @@ from hudi_py.formats.kept import kept_if_small
 
 
 def test_the_same_small_content_is_decoded_once_and_another_one_or_an_error_each_time():
-    """A content of the same length, or with another argument, is another one; large contents are not held."""
+    """A content of the same length, or with another argument, is another one; of large ones the last is held, if any."""
     decoded = []
 
     @kept_if_small
@@ -23,5 +23,10 @@ def test_the_same_small_content_is_decoded_once_and_another_one_or_an_error_each
     for _ in range(2):
         with pytest.raises(CorruptMetadata):
             decode(b"bad", "a")
-        assert len(decode(b"x" * 20_000, "a")) == 20_000
+        assert len(decode(b"x" * 2_000_000, "a")) == 2_000_000
     assert len(decoded) == 7
+    large, other = b"x" * 20_000, b"y" * 20_000
+    assert [decode(data, "a") for data in (large, large, other, other, large)] == [
+        data.upper() for data in (large, large, other, other, large)
+    ]
+    assert decoded[7:] == [(large, "a"), (other, "a"), (large, "a")]

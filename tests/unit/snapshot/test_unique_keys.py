@@ -104,18 +104,23 @@ def test_the_record_index_is_used_again_once_no_key_is_repeated(kind):
     assert looked_up(storage, "a")[0] == ["eu"]
 
 
-def test_keys_of_an_index_are_counted_under_all_its_layers():
-    """A base file and log files over it: new keys, known keys again, deletes of either."""
+STATES = st.tuples(
+    st.sampled_from(["UPSERT", "UPSERT", "DELETE"]),
+    st.sets(st.sampled_from("abcdefghijkl"), min_size=1),
+    st.sampled_from([1, 100]),
+)
+
+
+@given(st.lists(STATES, min_size=1, max_size=6))
+@examples(10)
+def test_keys_of_an_index_are_counted_under_all_its_layers(states):
+    """A base file and log files over it, any of them the largest: new keys, known keys again, deletes of either."""
     storage = writes.create_table(9)
     alive = set()
-    for number in range(9):
-        keys, settings = {f"k{number}", f"k{number + 3}"}, EVERY_INDEX
-        if number == 4:
-            settings = settings | {"hoodie.metadata.compact.max.delta.commits": 1}
-        operation = "DELETE" if number % 3 == 2 else "UPSERT"
-        writes.upsert(
-            storage, [{"id": key, "region": "eu", "ts": number} for key in keys], operation=operation, **settings
-        )
+    for number, (operation, keys, commits) in enumerate(states):
+        rows = [{"id": key, "region": "eu", "ts": number} for key in sorted(keys)]
+        settings = EVERY_INDEX | {"hoodie.metadata.compact.max.delta.commits": commits}
+        writes.upsert(storage, rows, operation=operation, **settings)
         alive = alive - keys if operation == "DELETE" else alive | keys
         table = writes.open_table(storage, **EVERY_INDEX)
         assert RECORD_INDEX in table.config.metadata_partitions
