@@ -7,7 +7,7 @@ from hudi_py.formats.kept import kept_if_small
 
 
 def test_the_same_small_content_is_decoded_once_and_another_one_or_an_error_each_time():
-    """A content of the same length, or with another argument, is another one; of large ones the last is held, if any."""
+    """A content of the same length, or with another argument, is another one; of large ones the last may be held."""
     decoded = []
 
     @kept_if_small
