@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import PARQUET_DAMAGE, Array, compute
+from hudi_py.formats.parquet_file import check_names
 from hudi_py.local.inferred import is_doubtful, settled, settled_decimals
 from hudi_py.local.stream import RowStream
 
@@ -65,7 +66,9 @@ def _opened(path: str) -> Any:
 
     _require_file(path)
     with _reading(path, ".parquet"):
-        return pq.ParquetFile(path)
+        file = pq.ParquetFile(path)
+        check_names(file)
+    return file
 
 
 def _parquet_batches(path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -119,9 +122,8 @@ def _read_file(path: str, stored: pa.Schema | None) -> pa.Table:
 
 
 def _read_parquet(path: str, _known: Mapping[str, pa.DataType]) -> pa.Table:
-    import pyarrow.parquet as pq
-
-    return pq.ParquetFile(path).read().replace_schema_metadata(None)
+    table: pa.Table = _opened(path).read().replace_schema_metadata(None)
+    return table
 
 
 def _read_csv(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:

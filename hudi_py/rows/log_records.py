@@ -26,6 +26,7 @@ from hudi_py.formats.data_block import decode_data_block
 from hudi_py.formats.delete_block import DeletedKey, OrderingValue, decode_delete_block
 from hudi_py.formats.hfile import HFile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, iterate_log_blocks
+from hudi_py.formats.parquet_file import check_names
 from hudi_py.formats.renamed import renamed_batch, stored_name
 from hudi_py.formats.stored_values import conform_stored, widen_floats
 from hudi_py.rows.ordering import ordering_values
@@ -194,7 +195,9 @@ def _batch_of(block: LogBlock, columns: frozenset[str] | None, source: str) -> p
 def _parquet_rows(content: bytes, columns: frozenset[str] | None, source: str) -> pa.RecordBatch:
     try:
         file = pq.ParquetFile(io.BytesIO(content))
-        table = file.read(columns=[name for name in file.schema_arrow.names if columns is None or name in columns])
+        check_names(file)
+        stored = file.schema_arrow.names
+        table = file.read(columns=[name for name in stored if columns is None or name in columns])
         batches = table.combine_chunks().to_batches()
         return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
     except PARQUET_DAMAGE as error:

@@ -20,10 +20,12 @@ from hudi_py.errors import CorruptMetadata, HudiError
 from hudi_py.formats.arrow_types import PARQUET_DAMAGE, Array, ChunkedArray, compute
 from hudi_py.formats.bloom import BloomFilter, HashedKeys
 from hudi_py.formats.key_order import java_order
+from hudi_py.formats.parquet_file import check_wanted
 from hudi_py.rows.base_file import AVRO_SCHEMA_KEY, BLOOM_KEY, BLOOM_TYPE_KEY, MAX_KEY, MIN_KEY
 from hudi_py.runtime.log import log
 
 _KEY_COLUMN = "_hoodie_record_key"
+_KEYS = pa.schema([(_KEY_COLUMN, pa.string())])
 _FEW_ROWS = 16_384
 """Up to this number of rows, reading the keys is faster than decoding a filter, which has half a megabyte."""
 _LEGACY_BLOOM_KEY = "com.uber.hoodie.bloomfilter"
@@ -92,17 +94,24 @@ class FileFooter:
         return result
 
 
-def open_base_file(stream: BinaryIO) -> Any:
+def open_base_file(stream: BinaryIO, wanted: pa.Schema | None = None) -> Any:
     """
     Open a base file for reading, as `pyarrow.parquet.ParquetFile`.
 
+    Args:
+        stream: Seekable.
+        wanted: Columns that will be read; one that the file lacks must not be one whose name is damaged.
+
     Raises:
-        CorruptMetadata: The stream is not a Parquet file.
+        CorruptMetadata: The stream is not a Parquet file, or its footer is damaged.
     """
     try:
-        return pq.ParquetFile(stream)
+        file = pq.ParquetFile(stream)
+        if wanted is not None:
+            check_wanted(file, wanted)
     except PARQUET_DAMAGE as error:
         raise CorruptMetadata(f"a base file does not parse as Parquet: {error}") from error
+    return file
 
 
 def read_footer(stream: BinaryIO) -> FileFooter:
@@ -120,13 +129,13 @@ def read_footer(stream: BinaryIO) -> FileFooter:
 
 def read_keys(stream: BinaryIO) -> ChunkedArray:
     """Read the record keys of a base file, in row order: one column of Parquet."""
-    keys: ChunkedArray = open_base_file(stream).read(columns=[_KEY_COLUMN]).column(0)
+    keys: ChunkedArray = open_base_file(stream, _KEYS).read(columns=[_KEY_COLUMN]).column(0)
     return keys
 
 
 def first_keys(stream: BinaryIO, count: int) -> Array:
     """Read up to *count* of the first record keys of a base file."""
-    batches = open_base_file(stream).iter_batches(count, columns=[_KEY_COLUMN])
+    batches = open_base_file(stream, _KEYS).iter_batches(count, columns=[_KEY_COLUMN])
     # One batch: the first key is needed to see its form, and a file may have millions.
     keys: Array = next((batch.column(0) for batch in batches), pa.array([], pa.string()))
     return keys
@@ -145,7 +154,7 @@ def lookup_keys(stream: BinaryIO, keys: Array, *, is_near: bool = False) -> npt.
     Returns:
         Shape (n,); True where the file has a row with that key.
     """
-    file = open_base_file(stream)
+    file = open_base_file(stream, _KEYS)
     if is_near and file.metadata.num_rows <= _FEW_ROWS:
         found = np.ones(len(keys), dtype=np.bool_)
     else:

@@ -134,7 +134,9 @@ def merge_base_file(
     """
     started = monotonic()
     schema = changes.rows.schema
-    file = open_base_file(source)
+    stored_schema = pa.schema([*meta_fields(), *schema])
+    # A column whose name is damaged would be rewritten as nulls.
+    file = open_base_file(source, stored_schema)
     writer = BaseFileWriter(sink, target, schema, avro_schema, options, first_row_index)
     try:
         merge = _Merge(changes, rules, writer, change_log)
@@ -142,7 +144,6 @@ def merge_base_file(
             count = file.metadata.row_group(group).num_rows
             nowhere = np.full(count if append_only else 0, -1, dtype=np.int64)
             places = nowhere if append_only else merge.places(_stored_keys(file, group, previous))
-            stored_schema = pa.schema([*meta_fields(), *schema])
             start = 0
             for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group]):
                 rows = batch if previous.moved is None else renamed_batch(batch, previous.moved)

@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta, timezone
 from datetime import time as time_of_day
@@ -179,7 +179,7 @@ def read_batches(
     early = [each for each in filters if isinstance(each, Commits)]  # before the other columns are converted
     for partition, base in files:
         path = join_path(partition, base.name)
-        with open_parquet(storage, path, base, few_distinct=[each.column for each in early]) as file:
+        with open_parquet(storage, path, base, few_distinct=[each.column for each in early], wanted=schema) as file:
             # The footer's bounds are read already; a Bloom filter has to be decoded, so it comes second.
             groups = _candidates(file, filters)
             if not groups and filters:
@@ -223,7 +223,13 @@ def _candidates(file: pq.ParquetFile, filters: Sequence[RowFilter]) -> list[int]
 
 @contextmanager
 def open_parquet(
-    storage: Storage, path: str, base: BaseFile, *, few_distinct: Sequence[str] = (), alone: bool = False
+    storage: Storage,
+    path: str,
+    base: BaseFile,
+    *,
+    few_distinct: Sequence[str] = (),
+    alone: bool = False,
+    wanted: pa.Schema | None = None,
 ) -> Iterator[Any]:
     """
     Open a base file, as `pyarrow.parquet.ParquetFile`, `JoinedFile` (of a bootstrapped table) or `MovedFile`.
@@ -231,10 +237,11 @@ def open_parquet(
     Args:
         few_distinct: Columns with few distinct values, to be read as dictionaries.
         alone: Open the table's own file as it is, even if the columns are in another one or have other names today.
+        wanted: Columns that will be read; one that the file lacks must not be one whose name is damaged.
 
     Raises:
         UnsupportedTable: The columns are in a file outside of the table, and *base* does not name it.
-        CorruptMetadata: Its size differs from the known one, or it is not a Parquet file.
+        CorruptMetadata: Its size differs from the known one, it is not a Parquet file, or its footer is damaged.
     """
     if base.lacks_columns and base.source is None and not alone:  # all columns would be null
         raise UnsupportedTable(
@@ -250,13 +257,30 @@ def open_parquet(
             )
         with _parquet_file(stream, f"{storage.root}/{path}", few_distinct) as file:
             if base.source is None or alone:
-                yield file if alone else _as_today(file, base)
+                opened = file if alone else _as_today(file, base)
+                _check_wanted(opened, wanted, {f"{storage.root}/{path}": file})
+                yield opened
                 return
             from hudi_py.rows.joined_file import JoinedFile
 
             own, uri = f"{storage.root}/{path}", base.source.uri
             with _source_stream(storage, base.source, own) as other, _parquet_file(other, uri, ()) as source:
-                yield _as_today(JoinedFile(file, source, base.source.values, f"{own} and {uri}"), base)
+                opened = _as_today(JoinedFile(file, source, base.source.values, f"{own} and {uri}"), base)
+                _check_wanted(opened, wanted, {own: file, uri: source})
+                yield opened
+
+
+def _check_wanted(opened: Any, wanted: pa.Schema | None, files: Mapping[str, pq.ParquetFile]) -> None:
+    from hudi_py.formats.arrow_types import PARQUET_DAMAGE
+    from hudi_py.formats.parquet_file import check_names, lacks
+
+    if wanted is None or not lacks(opened.schema_arrow, wanted):
+        return
+    for where, file in files.items():
+        try:
+            check_names(file)
+        except PARQUET_DAMAGE as error:
+            raise CorruptMetadata(f"{where}: {one_line(error)}; restore the file from a copy of the table") from error
 
 
 def _as_today(file: Any, base: BaseFile) -> Any:

@@ -301,7 +301,8 @@ def _base_batches(
     records win over stored rows, but none of the stored rows is returned.
     """
     path = join_path(partition, base.name)
-    with open_parquet(storage, path, base) as file:
+    more = [field for field in reading.columns if field.name not in schema.names]
+    with open_parquet(storage, path, base, wanted=pa.schema([*schema, *more])) as file:
         stored = file.schema_arrow.names
         if reading.keys is None and KEY_COLUMN not in stored:
             raise CorruptMetadata(f"{storage.root}/{path} has no column {KEY_COLUMN} to merge the log files by")

@@ -296,7 +296,7 @@ class WrittenTable:
             if base is None:
                 return columns.empty_table()
             with job.storage.open_read(join_path(path, base.name)) as stream:
-                rows: pa.Table = open_base_file(stream).read(columns=[KEY, *fields])
+                rows: pa.Table = open_base_file(stream, columns).read(columns=columns.names)
                 return rows
         rules = log_rules_of(read_table_config(job.storage).properties, job.storage.root)
         reading = log_reading(rules, logs.completed, None, job.schema, job.storage.root)

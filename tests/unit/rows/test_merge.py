@@ -180,6 +180,15 @@ def test_rows_without_ordering_value_are_refused(files):
     assert combine_changes(rows, pa.array(["a"]), MergeRules(MergeMode.COMMIT_TIME_ORDERING, ("ts",))).deletes is None
 
 
+def test_a_column_with_a_damaged_name_is_not_rewritten_as_nulls(files):
+    """The footer names it twice, and the two names differ; without the check the column's values would be lost."""
+    stored = files.write([{"id": "a", "ts": 1, "v": ["x"]}], "20260101000000001")
+    at = stored.index(b"ts", len(stored) - 8 - int.from_bytes(stored[-8:-4], "little"))
+    damaged = stored[:at] + b"tz" + stored[at + 2 :]
+    with pytest.raises(CorruptMetadata, match="'tz' in the schema and 'ts'"):
+        files.merge(damaged, [{"id": "b", "ts": 1, "v": []}], "20260101000000002", RULES[1])
+
+
 @pytest.mark.parametrize("damaged", [b"", b"no parquet at all", None], ids=["empty", "text", "no meta columns"])
 def test_what_is_no_base_file_is_reported(files, damaged):
     """And nothing usable is written in its place."""
