@@ -1,9 +1,12 @@
 """
-Tells a Parquet file that lacks a column from one whose column has a damaged name.
+What the footer of a Parquet file tells about damage and malice, before any rows are read.
 
 A footer names each column twice: in the schema, and with the values of each row group. A reader finds a column by the
 first name and takes a file without it for one from before the column was added, so a single damaged letter there would
 turn the column into nulls.
+
+A footer also says how many rows there are and how much they unpack to. A small file of many rows or of much is refused.
+What a footer does not show is in SECURITY.md.
 """
 
 from __future__ import annotations
@@ -11,6 +14,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from hudi_py.formats.bounds import (
+    INFLATED_RATIO_MAX,
+    PARQUET_GROUP_BYTES_ALWAYS,
+    PARQUET_ROWS_ALWAYS,
+    PARQUET_ROWS_PER_BYTE_MAX,
+)
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -64,4 +74,33 @@ def check_names(file: pq.ParquetFile) -> None:
             raise pa.ArrowInvalid(
                 f"the footer is damaged: it calls column {at + 1} {named!r} in the schema and {stored!r} where its "
                 "values are"
+            )
+
+
+def check_size(footer: pq.FileMetaData, size_bytes: int, *, is_read_whole: bool = False) -> None:
+    """
+    Compare rows and unpacked bytes with the size of the file.
+
+    Args:
+        footer: Of the file.
+        size_bytes: Of the whole file.
+        is_read_whole: Whether all rows will be in memory, not one row group at a time.
+
+    Raises:
+        pyarrow.ArrowInvalid: There are too many for such a small file.
+    """
+    rows_max = max(PARQUET_ROWS_ALWAYS, size_bytes * PARQUET_ROWS_PER_BYTE_MAX)
+    if footer.num_rows > rows_max:
+        raise pa.ArrowInvalid(
+            f"{footer.num_rows} rows in {size_bytes} bytes: so small a file is read up to {rows_max} rows"
+        )
+    group_max = max(PARQUET_GROUP_BYTES_ALWAYS, size_bytes * INFLATED_RATIO_MAX)
+    unpacked = 0
+    for number in range(footer.num_row_groups):
+        size = footer.row_group(number).total_byte_size
+        unpacked = unpacked + size if is_read_whole else size
+        if size < 0 or unpacked > group_max:
+            raise pa.ArrowInvalid(
+                f"row group {number} unpacks to {unpacked} bytes: of a file of {size_bytes} bytes up to {group_max} "
+                "are read"
             )

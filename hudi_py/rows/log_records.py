@@ -26,7 +26,7 @@ from hudi_py.formats.data_block import decode_data_block
 from hudi_py.formats.delete_block import DeletedKey, OrderingValue, decode_delete_block
 from hudi_py.formats.hfile import HFile
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, iterate_log_blocks
-from hudi_py.formats.parquet_file import check_names
+from hudi_py.formats.parquet_file import check_names, check_size
 from hudi_py.formats.renamed import renamed_batch, stored_name
 from hudi_py.formats.stored_values import conform_stored, widen_floats
 from hudi_py.rows.ordering import ordering_values
@@ -195,6 +195,7 @@ def _batch_of(block: LogBlock, columns: frozenset[str] | None, source: str) -> p
 def _parquet_rows(content: bytes, columns: frozenset[str] | None, source: str) -> pa.RecordBatch:
     try:
         file = pq.ParquetFile(io.BytesIO(content))
+        check_size(file.metadata, len(content), is_read_whole=True)
         check_names(file)
         stored = file.schema_arrow.names
         table = file.read(columns=[name for name in stored if columns is None or name in columns])

@@ -20,7 +20,7 @@ from hudi_py.errors import CorruptMetadata, HudiError
 from hudi_py.formats.arrow_types import PARQUET_DAMAGE, Array, ChunkedArray, compute
 from hudi_py.formats.bloom import BloomFilter, HashedKeys
 from hudi_py.formats.key_order import java_order
-from hudi_py.formats.parquet_file import check_wanted
+from hudi_py.formats.parquet_file import check_size, check_wanted
 from hudi_py.rows.base_file import AVRO_SCHEMA_KEY, BLOOM_KEY, BLOOM_TYPE_KEY, MAX_KEY, MIN_KEY
 from hudi_py.runtime.log import log
 
@@ -107,6 +107,7 @@ def open_base_file(stream: BinaryIO, wanted: pa.Schema | None = None) -> Any:
     """
     try:
         file = pq.ParquetFile(stream)
+        check_size(file.metadata, stream.seek(0, 2))
         if wanted is not None:
             check_wanted(file, wanted)
     except PARQUET_DAMAGE as error:

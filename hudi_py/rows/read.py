@@ -297,9 +297,11 @@ def _parquet_file(stream: BinaryIO, where: str, few_distinct: Sequence[str]) -> 
     import pyarrow.parquet as pq
 
     from hudi_py.formats.arrow_types import PARQUET_DAMAGE
+    from hudi_py.formats.parquet_file import check_size
 
     try:
         file = pq.ParquetFile(stream, read_dictionary=list(few_distinct))
+        check_size(file.metadata, stream.seek(0, os.SEEK_END))
     except PARQUET_DAMAGE as error:
         raise CorruptMetadata(f"{where} is not a readable Parquet file: {one_line(error)}") from error
     with file:
