@@ -11,7 +11,8 @@ Bloom filters describe base files only, so slices with log files are always read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -21,6 +22,7 @@ from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, HudiError, NotFound
+from hudi_py.fsview.listing import listing_threads
 from hudi_py.mdt.bloom_filters import BloomFilters
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
 from hudi_py.mdt.record_index import RecordIndex, RecordLocation, is_between_states
@@ -37,6 +39,7 @@ from hudi_py.timeline.timeline import Timeline
 if TYPE_CHECKING:
     from hudi_py.formats.bloom import HashedKeys
     from hudi_py.mdt.read_statistics import StatisticsReader
+    from hudi_py.model.records import CommitMetadata
 
 R = TypeVar("R")
 
@@ -154,10 +157,17 @@ class KeyIndexes:
         return None
 
     def _names_all_rows(self, index: RecordIndex, slices: Sequence[FileSlice]) -> bool:
-        writes = reversed(tuple(self.timeline.writes.completed()))
-        count = row_count(slices, map(self.contents.commit, writes), self._statistics)
+        count = row_count(slices, self._newest_first(), self._statistics)
         # Where nothing tells the number, the index is believed as by Apache Hudi: most tables repeat no key.
         return count is None or count[0] <= index.count() <= count[1]
+
+    def _newest_first(self) -> Iterator[CommitMetadata]:
+        """The completed writes; on object stores, where each is a round trip, several are read at the same time."""
+        writes = tuple(reversed(tuple(self.timeline.writes.completed())))
+        threads = listing_threads(self._storage)
+        with ThreadPoolExecutor(threads) as pool:
+            for start in range(0, len(writes), threads):
+                yield from pool.map(self.contents.commit, writes[start : start + threads])
 
     def _statistics(self) -> StatisticsReader | None:
         from hudi_py.mdt.read_statistics import StatisticsReader
