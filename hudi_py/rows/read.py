@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta, timezone
 from datetime import time as time_of_day
@@ -88,18 +88,25 @@ def chosen_columns(schema: pa.Schema, columns: Sequence[str] | None, *, with_met
     The columns asked for, in the form for `read_batches`; nullable, because older files may lack a column.
 
     Raises:
-        ConfigError: The table has no such column, or *columns* is empty.
+        ConfigError: The table has no such column, or *columns* is empty or no list of names.
     """
     import pyarrow as pa
+
+    given: Any = columns
+    if isinstance(given, str):  # a text is a collection, too: its letters would be taken for names
+        raise ConfigError(f"columns={given!r} is a text, not a list; give a list: columns=[{given!r}]")
+    if given is not None and not (isinstance(given, Collection) and all(isinstance(each, str) for each in given)):
+        raise ConfigError(f"columns={given!r} is not a list of names; give a list: columns=['id']")
 
     meta = {name: pa.field(name, pa.string()) for name in META_COLUMNS}
     known = meta | {field.name: field.with_nullable(nullable=True) for field in schema}
     wanted = list(dict.fromkeys(schema.names if columns is None else columns))
     missing = [name for name in wanted if name not in known]
+    has = ", ".join(schema.names) or "none: no commit has completed"
     if missing:
-        raise ConfigError(f"the table has no column {', '.join(missing)}; it has {', '.join(schema.names)}")
+        raise ConfigError(f"the table has no column {', '.join(missing)}; it has {has}")
     if columns is not None and not wanted:
-        raise ConfigError(f"no column is named; the table has {', '.join(schema.names)}")
+        raise ConfigError(f"no column is named; the table has {has}")
     if with_meta:
         # Meta columns come first, as in files and as Apache Hudi shows them.
         wanted = [*META_COLUMNS, *(name for name in wanted if name not in META_COLUMNS)]

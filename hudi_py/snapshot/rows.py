@@ -193,8 +193,6 @@ class Rows(Batches):
         self._path_columns = path_columns
         self._statistics = statistics if path_columns is None else None  # statistics lack columns that files lack
         self._indexes = indexes
-        if isinstance(columns, str):  # a text is a sequence, too: its letters would be taken for names
-            raise ConfigError(f"columns={columns!r} is a text, not a list; give a list: columns=[{columns!r}]")
         self.schema = chosen_columns(schema, columns, with_meta=with_meta)
         self._read_schema = self.schema
         self._filters: tuple[Filter, ...] = ()
@@ -291,8 +289,9 @@ class Rows(Batches):
             ConfigError, RefusedError: As the class.
         """
         wanted = self.schema.names if columns is None else columns
-        # polars asks for no column when it counts rows; a batch needs one to have a length.
-        return self._again(columns=wanted or self.schema.names[:1], where=[*self._conditions, *where])
+        # polars asks for no column when it counts rows; a batch needs one to have a length. A table without commits has
+        # none.
+        return self._again(columns=wanted or self.schema.names[:1] or None, where=[*self._conditions, *where])
 
     def to_polars_lazy(self) -> Any:
         """

@@ -25,7 +25,7 @@ class Question:
     What is asked of a table; fields as the arguments of `hudi_py.read`.
 
     Raises:
-        ConfigError: Two questions are asked at once.
+        ConfigError: Two questions are asked at once, or a flag is no bool.
     """
 
     where: Where = ()
@@ -39,12 +39,15 @@ class Question:
     change_log: bool = False
 
     def __attrs_post_init__(self) -> None:
+        for name in ("read_optimized", "with_deletes", "change_log"):
+            if not isinstance(value := getattr(self, name), bool):  # the text "false" would count as true
+                raise ConfigError(f"{name}={value!r} is neither True nor False")
         of_snapshots = {"as_of": self.as_of, "savepoint": self.savepoint, "read_optimized": self.read_optimized}
         of_ranges = {"start": self.start, "end": self.end, "with_deletes": self.with_deletes,
                      "change_log": self.change_log}  # fmt: skip
         snapshot, ranges = (
             # What was not given has one of these two values.
-            [name for name, value in given.items() if value not in (None, False)]
+            [name for name, value in given.items() if value is not None and value is not False]
             for given in (of_snapshots, of_ranges)
         )
         if snapshot and ranges:

@@ -56,6 +56,9 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
     asked |= {name: _flag(name, given.pop(name)) for name in _FLAGS if name in given}
     if "columns" in given:
         asked["columns"] = _names(given.pop("columns"))
+    empty = [name for name in _TEXTS if name in given]
+    if empty:
+        raise ConfigError(f"the option {empty[0]} is empty; give it a value, or leave it out")
     if given:
         # Ignored, a misspelled option would let another question be answered.
         known = ", ".join((*_TEXTS, *_FLAGS, "columns"))

@@ -17,6 +17,7 @@ from hudi_py.snapshot.rows import Rows
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import RecordingStorage
 from support.fixtures import unpack_rows
+from support.writes import create_table, open_table
 
 pl = pytest.importorskip("polars")
 
@@ -127,3 +128,12 @@ def test_a_key_asked_for_by_polars_is_looked_up_in_the_record_index(tmp_path):
     assert [row["id"]] == found["id"].to_list()
     opened = {path for verb, path in storage.calls if verb == "open_read" and path.endswith(".parquet")}
     assert [row["_hoodie_file_name"]] == [path.rpartition("/")[2] for path in opened]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_table_without_commits_is_a_frame_without_columns(version):
+    """Created, and nothing completed yet: no rows, as in the other readers, and a message that says so for a column."""
+    rows = open_table(create_table(version)).rows()
+    assert rows.to_polars_lazy().collect().shape == pl.DataFrame(rows).shape == (0, 0)
+    with pytest.raises(hudi_py.ConfigError, match="no column id; it has none: no commit has completed"):
+        open_table(create_table(version)).rows(columns=["id"])

@@ -10,6 +10,7 @@ pytest.importorskip("pyspark", reason="needs Spark")
 from pyspark.sql.types import StructType
 
 from hudi_py.errors import ConfigError, HudiError, RefusedError
+from hudi_py.spark.question import Question
 from hudi_py.spark.schema import spark_schema
 from hudi_py.spark.source import HudiDataSource, register
 from hudi_py.spark.source_options import source_options
@@ -223,3 +224,33 @@ def test_older_spark_is_told_what_it_lacks(monkeypatch):
     monkeypatch.setattr("hudi_py.spark.source.HAS_SOURCES", False)
     with pytest.raises(ConfigError, match=r"hudi_py\.read"):
         register(type("Session", (), {"version": "3.5.9"})())
+
+
+@pytest.mark.parametrize("name", ["where", "as_of", "savepoint", "start", "end"])
+def test_an_empty_option_is_named_as_empty(name):
+    """It is known, so a message that calls it unknown would mislead."""
+    with pytest.raises(ConfigError, match=f"the option {name} is empty"):
+        source_options({"path": "t", name: ""})
+
+
+@pytest.mark.parametrize("name", ["read_optimized", "with_deletes", "change_log"])
+@pytest.mark.parametrize("value", ["false", 1, None])
+def test_a_flag_is_true_or_false(name, value):
+    """The text "false" counts as true in Python: another question would be answered."""
+    with pytest.raises(ConfigError, match=rf"{name}={value!r} is neither"):
+        Question(**{name: value})
+
+
+def test_a_time_that_equals_false_is_given():
+    """In Python 0 == False, and with start it was not seen that two questions are asked."""
+    with pytest.raises(ConfigError, match="start asks for changes, as_of for a snapshot"):
+        Question(as_of=0, start="0")
+
+
+@pytest.mark.parametrize("columns", ["id", 5, [1], ["id", None], [b"id"]])
+@pytest.mark.parametrize("asked", [{}, {"start": "0"}, {"start": "0", "with_deletes": True}])
+def test_columns_are_a_list_of_names(storage, columns, asked):
+    """For a snapshot and for changes alike; letters of a text would be taken for names."""
+    upsert(storage, [{"id": "a", "region": "eu", "ts": 1}])
+    with pytest.raises(ConfigError, match=r"columns=.* give a list"):
+        Question(columns=columns, **asked).batches(open_table(storage)).to_arrow()
