@@ -148,6 +148,16 @@ _MOTIFS: tuple[tuple[str, ...], ...] = (
     ("write", "plan_clustering", "crash cluster", "recover", "write", "cancel", "cluster"),
     ("plan_clustering", "crash cancel", "write", "cluster", "rollback", "cancel"),
     ("crash compact", "crash cancel", "write", "compact"),
+    ("write", "write", "compact_logs", "write", "compact_logs", "rollback", "compact"),
+    ("write", "write", "plan_log_compaction", "write", "compact_logs", "clean", "rollback"),
+    ("write", "write", "plan_log_compaction", "rollback", "compact_logs", "write"),
+    ("write", "write", "crash compact_logs", "write", "recover", "compact_logs"),
+    ("write", "write", "plan_log_compaction", "compact", "clean", "compact_logs"),
+    ("write", "plan_compaction", "write", "write", "compact_logs", "compact", "clean"),
+    ("write", "savepoint", "write", "compact_logs", "clean", "archive", "restore"),
+    ("write", "write", "compact_logs", "lease", "compact", "clean", "rollback"),
+    ("write", "write", "plan_log_compaction", "replace", "compact_logs", "cancel"),
+    ("statement", "statement", "compact_logs", "cluster", "crash compact_logs", "clean"),
     ("write", "write", "cluster", "savepoint", "rollback", "cluster", "archive", "clean"),
     ("write", "write", "cluster", "lease", "rollback", "clean", "cluster", "rollback"),
     ("write", "write", "cluster", "clean", "rollback", "write"),
@@ -248,7 +258,8 @@ _PAIRS = tuple(
     )
     if not {"write", "restore", "rollback", "statement"} >= {*pair} and pair != ("restore", "restore")
 )
-RIVALS = ("write", "write", "write", "replace", "statement", "cluster", "compact", "plan_compaction", "clean", "cancel")
+RIVALS = ("write", "write", "write", "replace", "statement", "cluster", "compact", "plan_compaction", "clean", "cancel",
+          "compact_logs", "plan_log_compaction")  # fmt: skip
 _WEIGHTS: Mapping[str, int] = {
     "write": 26,
     "replace": 5,
@@ -257,6 +268,8 @@ _WEIGHTS: Mapping[str, int] = {
     "cluster": 4,
     "plan_compaction": 3,
     "compact": 3,
+    "plan_log_compaction": 2,
+    "compact_logs": 4,
     "clean": 12,
     "plan_clean": 10,
     "rollback": 12,
@@ -312,6 +325,8 @@ def _one(chance: random.Random, names: Sequence[str]) -> Step:
         "plan_clustering": lambda: {"seed": chance.randrange(1000)} | _own(chance),
         "cluster": lambda: _own(chance),
         "plan_compaction": lambda: {"seed": chance.randrange(1000)},
+        "plan_log_compaction": lambda: {"blocks": chance.choice((1, 1, 1, 2, 3))},
+        "compact_logs": lambda: {"blocks": chance.choice((1, 1, 1, 2, 3))},
         "rollback": lambda: {"back": chance.choice((0, 0, 0, 0, 0, 1, 2))},
         "savepoint": lambda: {
             "back": chance.choice((0, 0, 1, 2, 3)),

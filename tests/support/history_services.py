@@ -106,11 +106,14 @@ def _upkeep(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
 
 def _cancel(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     table = world.open(storage)
-    plans = [*table.timeline.pending(Action.COMPACTION), *pending_clusterings(table)]
+    plans = [*table.timeline.pending(Action.COMPACTION, Action.LOG_COMPACTION), *pending_clusterings(table)]
     if plans:
         instant = plans[args["back"] % len(plans)]
-        is_compaction = instant.action is Action.COMPACTION
-        (table.cancel_compaction if is_compaction else table.cancel_clustering)(instant.requested_time)
+        cancels = {
+            Action.COMPACTION: table.cancel_compaction,
+            Action.LOG_COMPACTION: table.cancel_log_compaction,
+        }
+        cancels.get(instant.action, table.cancel_clustering)(instant.requested_time)
 
 
 def _recover(world: World, storage: Storage, args: Mapping[str, Any]) -> None:

@@ -162,6 +162,14 @@ def compact(world: RowsWorld, storage: Storage, *, schedule_only: bool) -> None:
             table.compact()
 
 
+def compact_logs(world: RowsWorld, storage: Storage, args: Mapping[str, Any], *, schedule_only: bool) -> None:
+    """Plan a log compaction, or carry out what is pending and plan one; *args*: ``blocks`` that a slice must have."""
+    table = _opened(world, storage, {}, **{"hoodie.log.compaction.blocks.threshold": args["blocks"]})
+    if table.config.table_type is TableType.MERGE_ON_READ:
+        done = table.schedule_log_compaction() if schedule_only else table.compact_logs()
+        world.counts["log compactions: some" if done else "log compactions: none"] += 1
+
+
 def cluster(world: RowsWorld, storage: Storage, args: Mapping[str, Any], *, schedule_only: bool) -> None:
     """Plan a clustering, or carry out what is pending and plan one; *args*: ``own``, the way to sort."""
     table = _opened(world, storage, args)

@@ -36,7 +36,10 @@ MODES: Final = {mode.name: mode for mode in (*INTERRUPTION_MODES, *FAILING_READS
 
 
 DO: Final[Mapping[str, Do]] = {**WRITES, **SERVICES, **KEEPING, **RETENTION}
-MAY_LEAVE_A_FAILED_WRITE: Final = frozenset({*WRITES, "expire"}) - {"plan_clustering"}  # a plan begins no write
+MAY_LEAVE_A_FAILED_WRITE: Final = frozenset({*WRITES, "expire"}) - {
+    "plan_clustering",
+    "plan_log_compaction",
+}  # no writes
 
 
 # ------------------------------------------------------------------ steps that hold steps

@@ -139,6 +139,16 @@ def _compact(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
         history_deltas.execute_compaction(world.open(storage))
 
 
+def _plan_log_compaction(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    if isinstance(world, RowsWorld):
+        history_statements.compact_logs(world, storage, args, schedule_only=True)
+
+
+def _compact_logs(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    if isinstance(world, RowsWorld):
+        history_statements.compact_logs(world, storage, args, schedule_only=False)
+
+
 def _is_of_base_files(world: World, table: Table) -> bool:
     """Whether the clusterings of the tests may rewrite it."""
     return not world.is_mor and not world.kind.buckets and table.config.table_type is TableType.COPY_ON_WRITE
@@ -157,4 +167,6 @@ WRITES: Final[Mapping[str, Do]] = {
     "cluster": _cluster,
     "plan_compaction": _plan_compaction,
     "compact": _compact,
+    "plan_log_compaction": _plan_log_compaction,
+    "compact_logs": _compact_logs,
 }
