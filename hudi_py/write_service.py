@@ -36,7 +36,9 @@ from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
 from hudi_py.local.rows import ArrowRows
 from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.column_ids import ColumnIds
+from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.precedence import MergeMode, MergeRules, merge_rules_of
+from hudi_py.rows.shown_times import ShownTimes
 from hudi_py.rows.stored_keys import StoredKeys
 from hudi_py.rows.time_partitions import time_partitions_of
 from hudi_py.rows.written import WrittenFile
@@ -143,6 +145,10 @@ class WriteService:
         ids = self._target.column_ids(table, text, schema)
         duplicates = duplicates_of(self._settings, operation, by_bucket=buckets is not None)
         searched = duplicates is not Duplicates.ADDED
+        if searched or operation in ("UPSERT", "DELETE"):
+            self._target.check_keys(table, generator, text)
+        if operation == "DELETE":
+            generator = _for_rows_as_read(generator, table)
         if operation == "BULK_INSERT":
             require_layout(bulk_insert_layout(self._settings), schema.schema, by_bucket=buckets is not None)
 
@@ -369,6 +375,13 @@ class WriteService:
         if paths and operation == "INSERT_OVERWRITE_TABLE":  # as Hudi: no rows replace nothing
             paths.update(table.partitions())
         return groups_to_replace(table.view_context, table.listing, paths)
+
+
+def _for_rows_as_read(generator: KeyGenerator, table: TableView) -> KeyGenerator:
+    """Return a key generator that understands rows as readers of the table show them, too."""
+    times = time_partitions_of(table.config)
+    shows_paths = times is not None and times.is_path_shown and generator.times
+    return ShownTimes.of(generator, times, table.partitions()) if times is not None and shows_paths else generator
 
 
 def _is_of_rows(error: Exception) -> bool:

@@ -16,6 +16,7 @@ from hudi_py.config.new_table import new_table_properties
 from hudi_py.config.settings import Settings
 from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError, TableNotFound
+from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.formats.schema_evolution import ResolvedSchema
 from hudi_py.rows.bucket_index import BucketIndex, bucket_index_of
 from hudi_py.rows.column_ids import ColumnIds, ids_to_keep
@@ -32,7 +33,7 @@ from hudi_py.writing.generated_keys import require_keys
 from hudi_py.writing.incoming import IncomingRows
 from hudi_py.writing.same_table import require_same_table
 from hudi_py.writing.schema import schema_to_write
-from hudi_py.writing.stored_paths import are_keys_prefixed, check_stored_paths
+from hudi_py.writing.stored_paths import are_keys_prefixed, check_stored_keys, check_stored_paths, may_differ_in_text
 
 WRITE_USE: Final = Use.WRITE | Use.SERVICES
 """A write includes the services that run after its commit."""
@@ -60,6 +61,7 @@ class WriteTarget:
         # Both checks read files, so each is made once: an existing table never gets buckets, or other paths, later.
         self._are_buckets_checked = False
         self._are_paths_checked = False
+        self._are_keys_checked = False
         try:
             self._table = self._open()
         except TableNotFound:
@@ -131,6 +133,23 @@ class WriteTarget:
             check_buckets(self._storage, table.timeline, table.contents, buckets)
             self._are_buckets_checked = True
         return buckets
+
+    def check_keys(self, table: TableView, generator: KeyGenerator, text: str | None) -> None:
+        """
+        Raise unless computed keys are those of the table's rows; for writes that look keys up.
+
+        Args:
+            table: The table.
+            generator: Computes the keys.
+            text: Avro schema of the table's rows; None if there are none yet.
+
+        Raises:
+            ConfigError: The table's other writers store keys as other texts.
+        """
+        if text is not None and not self._are_keys_checked:
+            self._are_keys_checked = True
+            if may_differ_in_text(generator, parse_record_schema(text)):
+                check_stored_keys(self._storage, table.snapshot().slices_with_rows(), generator)
 
     def column_ids(self, table: TableView, text: str | None, left: ResolvedSchema | None) -> ColumnIds | None:
         """

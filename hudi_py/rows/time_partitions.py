@@ -59,7 +59,7 @@ class TimePartitions:
         texts = texts_of_path(self.fields, partition_path, is_hive_style=self.is_hive_style, is_encoded=self.is_encoded)
         for at, field in enumerate(batch.schema):
             if field.name in texts:
-                value = _value(texts[field.name], field.type)
+                value = shown_value(texts[field.name], field.type)
                 if value is not None:
                     batch = batch.set_column(at, field, pa.repeat(value, batch.num_rows))
         return batch
@@ -87,7 +87,7 @@ def time_partitions_of(table: TableConfig) -> TimePartitions | None:
     )
 
 
-def _value(text: str, kind: pa.DataType) -> Any:
+def shown_value(text: str, kind: pa.DataType) -> Any:
     """The text converted to the type of the column; None if it is not a valid value."""
     if text == DEFAULT_PARTITION:
         return pa.scalar(None, kind)

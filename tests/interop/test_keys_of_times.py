@@ -77,3 +77,29 @@ def test_a_time_is_found_in_its_file_alone(peer, tmp_path, kind, fields):
         where = [("t", "=", moment(number))] + [("a", "=", f"a{number % 3}")] * ("a" in fields)
         for way, table in ways:
             assert_found_by(way, table, number, where)
+
+
+@pytest.mark.parametrize("fields", ["t", "t,a"])
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize(
+    ("operation", "unlike"), [("upsert", "number"), ("upsert", "clock"), ("bulk_insert", "number")]
+)
+def test_rows_are_deleted_as_they_were_read_or_refused(peer, tmp_path, kind, fields, operation, unlike):
+    """With times stored as numbers they are found; stored as what a clock showed, changes and deletes are refused."""
+    path = tmp_path / "t"
+    settings = WRITE | {
+        "hoodie.datasource.write.table.type": kind,
+        "hoodie.datasource.write.recordkey.field": fields,
+    }
+    peer.write(path, rows(0), operation, settings | UNLIKE[unlike])
+    keys = {row["_hoodie_record_key"] for row in peer.read(path, meta=True)}
+    table = hudi_py.open_table(path)
+    read = table.rows().to_arrow()
+    if any("2024-03-3" in key for key in keys):
+        for change in (table.delete, table.upsert):
+            with pytest.raises(hudi_py.errors.ConfigError, match="stored times as another text"):
+                change(read.slice(0, 10))
+        table.delete(where=[("v", "in", read["v"].slice(0, 10).to_pylist())])
+    else:
+        table.delete(read.slice(0, 10))
+    assert sorted(row["v"] for row in peer.read(path)) == sorted(read["v"].slice(10).to_pylist())
