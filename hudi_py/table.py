@@ -224,7 +224,7 @@ class Table(TableRetention, TableInsight, TableLeases):
                 another savepoint has this name.
         """
         service = self.services.savepoint()
-        return self._changed(lambda: service.create(requested_time, **words))
+        return self._changed(lambda: service.create(requested_time, **words), beside=True)
 
     def delete_savepoint(self, savepoint: str, *, archive_commit: bool = False) -> bool:
         """

@@ -48,7 +48,7 @@ class TableRetention(TableWriting, TableRewriting):
             RefusedError: A restore or the rollback of a completed commit has begun, and has to be finished first.
             ConflictError: Another process holds the table's lock, or rewrites the properties; nothing was changed.
         """
-        return self._changed(self.services.deletion().forbid)
+        return self._changed(self.services.deletion().forbid, beside=True)
 
     def allow_deletion(self) -> bool:
         """
@@ -57,7 +57,7 @@ class TableRetention(TableWriting, TableRewriting):
         Raises:
             ConflictError: As `forbid_deletion`.
         """
-        return self._changed(self.services.deletion().allow)
+        return self._changed(self.services.deletion().allow, beside=True)
 
     def empty_quarantine(
         self, *, dry_run: bool = False, may: Callable[[Mapping[str, int]], bool] | None = None
@@ -91,7 +91,7 @@ class TableRetention(TableWriting, TableRewriting):
         Returns:
             The created savepoints, oldest first.
         """
-        return self._changed(lambda: self.services.savepoint().create_due(self.services.tag_schedule))
+        return self._changed(lambda: self.services.savepoint().create_due(self.services.tag_schedule), beside=True)
 
     @property
     def policy(self) -> RetentionPolicy | None:
@@ -117,7 +117,7 @@ class TableRetention(TableWriting, TableRewriting):
         policy = parse_policy(document)
         if any(name.startswith("hoodie.partition.ttl.") for name in policy.settings) and not self.config.is_partitioned:
             raise ConfigError(f"{self.storage.root} has no partition columns, so nothing in it expires")
-        self._changed(lambda: self.services.policy().apply(policy))
+        self._changed(lambda: self.services.policy().apply(policy), beside=True)
         return policy
 
     def remove_policy(self) -> bool:
@@ -127,7 +127,7 @@ class TableRetention(TableWriting, TableRewriting):
         Raises:
             ConflictError: As `apply_policy`.
         """
-        return self._changed(lambda: self.services.policy().apply(None))
+        return self._changed(lambda: self.services.policy().apply(None), beside=True)
 
     def under_policy(self, document: str) -> Self:
         """

@@ -7,16 +7,20 @@ Services are imported when they are first used, so that reading a table does not
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
+from hudi_py.config import keys
 from hudi_py.config.clustering import clustering_config_with
+from hudi_py.config.concurrency import SINGLE_WRITER
 from hudi_py.engine.base import Engine
 from hudi_py.errors import ConfigError
 from hudi_py.model.files import FileSlice
 from hudi_py.table_services import TableServices
 from hudi_py.table_view import TableView
 from hudi_py.timeline.properties_file import finish_rewrite
+from hudi_py.txn.turns import taking_turns
 
 if TYPE_CHECKING:
     from hudi_py.services.clustering.plan import PlannedClustering
@@ -40,20 +44,28 @@ class TableRewriting(TableView):
         """The services of the table, for callers who need their single steps."""
         return TableServices(self)
 
-    def _changed(self, action: Callable[[], T], *, recorded: bool = False) -> T:
+    def _changed(self, action: Callable[[], T], *, recorded: bool = False, beside: bool = False) -> T:
         """
         Run *action*, which changes the table, and forget what was loaded before, even if it fails.
+
+        Other threads of this process that change the table are waited for, unless all writers look for conflicts.
 
         Args:
             action: Changes the table.
             recorded: Whether a result means that the metadata table has grown, so that its upkeep is run.
+            beside: Whether it may be done in the middle of a write of another thread, because it touches no file.
+
+        Raises:
+            RefusedError: It is called by what makes the rows of a write to this table.
         """
-        try:
-            result = action()
-            if recorded and result:
-                self.services.run_upkeep()
-        finally:
-            self._forget()
+        is_alone = not beside and self.settings[keys.CONCURRENCY_MODE] == SINGLE_WRITER
+        with taking_turns(self.storage.root) if is_alone else nullcontext():
+            try:
+                result = action()
+                if recorded and result:
+                    self.services.run_upkeep()
+            finally:
+                self._forget()
         # The action may have changed the properties, too, such as the partitions of the metadata table.
         self.refresh()
         return result

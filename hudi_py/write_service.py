@@ -51,7 +51,7 @@ from hudi_py.table_statements import Statement
 from hudi_py.table_view import TableView
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.txn.early import EarlyConflict, wait_for
-from hudi_py.txn.turns import taking_turns
+from hudi_py.txn.turns import taking_rows, taking_turns
 from hudi_py.write_job import job_of
 from hudi_py.write_target import WRITE_USE, WriteTarget, columns_needed
 from hudi_py.writing.anywhere import global_index_of
@@ -318,7 +318,8 @@ class WriteService:
             )
             watch.lap("begin")
             try:
-                results = write_files(transaction)
+                with taking_rows(self._storage.root):
+                    results = write_files(transaction)
                 replaced = self._replaced(table, operation, results, based_on.dropped)
             except Exception as error:
                 if not _is_of_rows(error):

@@ -1,10 +1,13 @@
 """
-Writes of several threads of one process to one table take turns, where no lock and no look for conflicts is set.
+Threads of one process that write to one table, or rewrite, clean or repair it, take turns, where nobody looks for
+conflicts.
 
 A single writer rolls back every pending write before its own, because by agreement nobody else is at work. Threads of
 one program do not know of that agreement: each with a `WriteClient` or a `Table` of its own, they rolled back each
-other's running writes. Clustering, recovery, rollback and restore take no turns. Between processes the agreement stays:
-only a lock that all of them share keeps them apart.
+other's running writes. Between processes the agreement stays: only a lock that all of them share keeps them apart.
+
+A thread that has its turn takes it again for the services of its write. Only while a write takes its rows from the
+caller it does not: what the caller's generator then did to the table would roll back that write.
 """
 
 from __future__ import annotations
@@ -13,9 +16,13 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
+from hudi_py.errors import RefusedError
 from hudi_py.runtime.log import log
 
+_consumed: ContextVar[frozenset[str]] = ContextVar("hudi_py_consumed", default=frozenset())
+"""Tables of writes that take their rows at this moment, in this thread or one that has its context."""
 _turns: dict[str, threading.RLock] = {}
 _guard = threading.Lock()
 
@@ -39,11 +46,20 @@ def taking_turns(root: str) -> Iterator[None]:
 
     Args:
         root: Base path or URL of the table.
+
+    Raises:
+        RefusedError: The caller makes the rows of a write to this table.
     """
+    table = _table(root)
+    if table in _consumed.get():
+        raise RefusedError(
+            f"{root} is being written with rows that come from the code that calls this (a generator or stream); it "
+            "would undo that write, so nothing was done; change the table before or after that write, or make all of "
+            "its rows first and write them then"
+        )
     with _guard:
-        # Never removed: a thread that still waits must wait for the same one. By the folder itself, because two threads
-        # may come to it by different links.
-        turn = _turns.setdefault(root if "://" in root else os.path.realpath(root), threading.RLock())
+        # Never removed: a thread that still waits must wait for the same one.
+        turn = _turns.setdefault(table, threading.RLock())
     if not turn.acquire(blocking=False):
         log.info("write.waiting", path=root, why="another thread of this process writes to the table")
         turn.acquire()
@@ -51,3 +67,18 @@ def taking_turns(root: str) -> Iterator[None]:
         yield
     finally:
         turn.release()
+
+
+@contextmanager
+def taking_rows(root: str) -> Iterator[None]:
+    """While a write that has its turn takes its rows from the caller: refuse whatever else this asks of the table."""
+    before = _consumed.set(_consumed.get() | {_table(root)})
+    try:
+        yield
+    finally:
+        _consumed.reset(before)
+
+
+def _table(root: str) -> str:
+    """By the folder itself, because two threads may come to it by different links."""
+    return root if "://" in root else os.path.realpath(root)
