@@ -4,13 +4,14 @@ import pyarrow as pa
 import pytest
 
 from hudi_py.config.clustering import ClusteringConfig
-from hudi_py.errors import ConfigError, ConflictError, RefusedError
+from hudi_py.errors import ConfigError, ConflictError, RefusedError, UnsupportedTable
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.services.clustering import execute
 from hudi_py.services.clustering.plan import plan_clustering
 from hudi_py.services.clustering.policy import Candidates, chosen_partitions
 from hudi_py.timeline.fence import is_fenced
+from hudi_py.writing.buckets import BUCKET_FOLDER
 from support.writes import ALONE, SCHEMA, create_table, open_table, rows_of
 
 VERSIONS = [6, 9]
@@ -253,3 +254,24 @@ def test_a_full_plan_names_the_partitions_that_the_next_one_has_to_look_into():
     newest = {"hoodie.clustering.plan.partition.filter.mode": "RECENT_DAYS"}
     newest["hoodie.clustering.plan.strategy.daybased.lookback.partitions"] = 1
     assert missing_of(filters=newest) == ({"za"}, ("eu", "us"))
+
+
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 2}
+HASHING = f"{BUCKET_FOLDER}/consistent_hashing_metadata/eu/00000000000000.hashing_meta"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("told_by", ["settings", "names of files", "consistent hashing"])
+def test_rows_of_buckets_stay_in_their_files(version, told_by):
+    """Apache Hudi looks a key up in its bucket only, so a plan is refused by name, and nothing is changed."""
+    settings = QUICK | (BUCKETS if told_by == "settings" else {})
+    storage = small_files(version) if told_by == "consistent hashing" else create_table(version)
+    if told_by == "consistent hashing":
+        storage.replace(HASHING, b"{}")
+    else:
+        open_table(storage, **QUICK, **BUCKETS).upsert(arrow(*ROWS))
+    before = storage.files()
+    for asked in (lambda table: table.cluster(sort_by="ts"), lambda table: table.plan_cluster()):
+        with pytest.raises(UnsupportedTable, match="bucket"):
+            asked(open_table(storage, **settings))
+    assert storage.files() == before
