@@ -11,7 +11,7 @@ from hudi_py.config.bulk_insert import bulk_insert_layout
 from hudi_py.config.concurrency import Strategy, concurrency_of
 from hudi_py.config.duplicates import combines_inserts, duplicates_of
 from hudi_py.config.settings import Settings
-from hudi_py.config.table import TableType
+from hudi_py.config.table import TableConfig, TableType
 from hudi_py.formats.schema_evolution import ResolvedSchema
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.mdt.lookup import RECORD_INDEX
@@ -84,7 +84,7 @@ def job_of(
         duplicates=duplicates_of(settings, operation, by_bucket=buckets is not None),
         layout=bulk_insert_layout(settings),
         buckets=buckets,
-        logs=_log_writing(settings, needed, operation, rules) if is_mor else None,
+        logs=_log_writing(settings, table.config, needed, operation, rules) if is_mor else None,
         moved=None if ids is None else ids.moved,
         change_logs=logging_mode(table.config.properties, table.storage.root),
         clock=table.contents.store.clock,
@@ -103,9 +103,12 @@ def _early_look(settings: Settings, table: TableView, *, by_bucket: bool) -> Ear
     return EarlyLook(store=store, rhythm=Rhythm.of(settings), by_bucket=by_bucket)
 
 
-def _log_writing(settings: Settings, needed: NeededFiles, operation: str, rules: MergeRules) -> LogWriting:
+def _log_writing(
+    settings: Settings, config: TableConfig, needed: NeededFiles, operation: str, rules: MergeRules
+) -> LogWriting:
+    has_positions = config.format.tells_positions and settings[keys.RECORD_POSITIONS]
     return LogWriting(
-        options=log_file_options(settings, rules.ordering_fields),
+        options=log_file_options(settings, rules.ordering_fields, has_positions=has_positions),
         keyless=keyless_logs(needed.metadata) if operation in ("UPSERT", "DELETE") else {},
         small_files_max=settings[keys.MERGE_SMALL_FILES_MAX],
     )

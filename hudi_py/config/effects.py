@@ -23,7 +23,7 @@ _EFFECTS: Final = (
         hoodie.combine.* hoodie.record.* hoodie.parquet.small.* hoodie.index.* hoodie.bucket.*
         hoodie.copyonwrite.* hoodie.allow.empty.commit hoodie.write.complex.* hoodie.bulkinsert.*
         hoodie.upsert.* hoodie.insert.* hoodie.delete.* hoodie_py.write.* hoodie.clean.automatic
-        hoodie.write.num.* hoodie.logfile.* hoodie.merge.* hoodie.keygen.* hoodie.simple.*
+        hoodie.write.num.* hoodie.logfile.* hoodie.write.record.* hoodie.merge.* hoodie.keygen.* hoodie.simple.*
         hoodie.memory.* hoodie.write.commit.callback.*""",
     ),
     (

@@ -31,8 +31,7 @@ HARMLESS: Final[Mapping[str, str]] = {
         hoodie.optimized.log.blocks.scan.enable""",
     "it is about the metadata table, whose log files become part of base files only": "hoodie.log.compaction.enable",
     "log blocks are smaller than the maximum that Apache Hudi has by default": "hoodie.logfile.*",
-    "positions are never written, and those in log files are used where Apache Hudi uses them by default": """
-        hoodie.write.record.positions hoodie.merge.use.record.positions""",
+    "positions in log files are used where Apache Hudi uses them by default": "hoodie.merge.use.record.positions",
     "it concerns how Apache Hudi reads and merges log files, not what is in them": """
         hoodie.is.update.record.for.mor hoodie.support.payload hoodie.payload.record.schema""",
     "it says by which tasks Apache Hudi clusters and samples, not which files and rows": """

@@ -339,6 +339,8 @@ BUCKET_FIELDS: Final[Key[tuple[str, ...]]] = Key("hoodie.bucket.index.hash.field
 """Empty: all fields of the record key."""
 BUCKET_ENGINE: Final = Key("hoodie.index.bucket.engine", one_of("SIMPLE", "CONSISTENT_HASHING"), "SIMPLE")
 LOG_BLOCK_FORMAT: Final = Key("hoodie.logfile.data.block.format", one_of("AVRO", "PARQUET"), "AVRO")
+RECORD_POSITIONS: Final = Key("hoodie.write.record.positions", flag, True)
+"""Whether log blocks say at which rows of the base file their records are, where the index that was used knows it."""
 MERGE_SMALL_FILES_MAX: Final = Key("hoodie.merge.small.file.group.candidates.limit", whole(0), 1)
 BLOOM_NUM_ENTRIES: Final = Key("hoodie.index.bloom.num_entries", whole(1), 60_000)
 BLOOM_FPP: Final = Key("hoodie.index.bloom.fpp", share, 1e-9)

@@ -22,12 +22,14 @@ from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.avro_rows import encode_data_block
 from hudi_py.formats.delete_block import DeletedKey, OrderingValue, encode_delete_block
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
+from hudi_py.formats.record_positions import encode_positions
 from hudi_py.formats.record_schema import meta_fields, with_meta_fields
 from hudi_py.model.files import LogFile, join_path
 from hudi_py.model.records import RuntimeStats, WriteStat
 from hudi_py.rows.base_file import AVRO_SCHEMA_KEY, BaseFileOptions, open_parquet
 from hudi_py.rows.column_ranges import ranges_of_rows
 from hudi_py.rows.merge import RowChanges
+from hudi_py.rows.positions import RecordPositions
 from hudi_py.rows.written import NO_KEYS, FileTarget, KeyChanges, WrittenFile, sequence_numbers
 
 _PIECE_BYTES_MAX: Final = 8 * 1024 * 1024
@@ -113,17 +115,25 @@ class LogFileOptions:
 
     Args:
         in_parquet: Whether data blocks are Parquet; otherwise Avro.
+        has_positions: Whether blocks say at which rows of the base file their records are, where that has copies of a
+            key, see `hudi_py.rows.positions`.
         ordering_fields: Columns whose values are stored with deletes that have them.
         parquet: Layout of Parquet blocks.
     """
 
     in_parquet: bool = False
+    has_positions: bool = False
     ordering_fields: tuple[str, ...] = ()
     parquet: BaseFileOptions = attrs.field(factory=BaseFileOptions)
 
 
 def encode_log_file(
-    changes: RowChanges, target: LogTarget, avro_schema: str, options: LogFileOptions, first_row_index: int = 0
+    changes: RowChanges,
+    target: LogTarget,
+    avro_schema: str,
+    options: LogFileOptions,
+    first_row_index: int = 0,
+    positions: RecordPositions | None = None,
 ) -> bytes:
     """
     Encode the log file that holds *changes*.
@@ -134,17 +144,23 @@ def encode_log_file(
         avro_schema: Record schema of the commit, without meta columns.
         options: Layout.
         first_row_index: Where the row numbers inside the sequence numbers start.
+        positions: At which rows of the base file the changes are; None if the file does not say it.
 
     Raises:
         WriteError: A value is null where the table's schema has no null.
     """
     deletes = changes.deletes
     deleted: Iterable[DeletedKey] | None = None
-    if deletes is not None:
+    of_rows, of_deleted = positions, None
+    # No block without a key: one whose positions are empty makes Apache Hudi ignore those of all blocks.
+    if deletes is not None and compute.any(deletes).as_py():
         gone = changes.rows.filter(deletes)
         deleted = _deleted(gone, changes.keys.filter(deletes), target, options.ordering_fields)
+        if positions is not None:
+            are_gone = deletes.to_numpy(zero_copy_only=False)
+            of_rows, of_deleted = positions.part(~are_gone), positions.part(are_gone)
     header = {HeaderKey.INSTANT_TIME: target.instant_time, HeaderKey.SCHEMA: with_meta_fields(avro_schema)}
-    return _encoded(_stored_rows(changes, target, first_row_index), deleted, header, options)
+    return _encoded(_stored_rows(changes, target, first_row_index), deleted, header, options, of_rows, of_deleted)
 
 
 def encode_merged_log(
@@ -183,20 +199,34 @@ def _encoded(
     deleted: Iterable[DeletedKey] | None,
     header: Mapping[HeaderKey, str],
     options: LogFileOptions,
+    of_rows: RecordPositions | None = None,
+    of_deleted: RecordPositions | None = None,
 ) -> bytes:
-    texts = {int(key): text for key, text in header.items()}
     schema_text = header[HeaderKey.SCHEMA]
-    out = io.BytesIO()
+    out, start = io.BytesIO(), 0
     # Rows before deletes: within one file no key is in both, and Hudi writes them in this order.
     for piece in pieces:
+        stop = start + piece.num_rows
+        texts = _texts(header, None if of_rows is None else of_rows.part(slice(start, stop)))
+        start = stop
         if options.in_parquet:
             block = LogBlock(BlockType.PARQUET_DATA, texts, _parquet(piece, schema_text, options.parquet))
         else:
             block = LogBlock(BlockType.AVRO_DATA, texts, encode_data_block(piece, schema_text))
         out.write(encode_log_block(block))
     if deleted is not None:
-        out.write(encode_log_block(LogBlock(BlockType.DELETE, texts, encode_delete_block(deleted))))
+        out.write(
+            encode_log_block(LogBlock(BlockType.DELETE, _texts(header, of_deleted), encode_delete_block(deleted)))
+        )
     return out.getvalue()
+
+
+def _texts(header: Mapping[HeaderKey, str], positions: RecordPositions | None) -> dict[int, str]:
+    texts = {int(key): text for key, text in header.items()}
+    if positions is not None:
+        texts[HeaderKey.RECORD_POSITIONS] = encode_positions(positions.rows)
+        texts[HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS] = positions.base_instant_time
+    return texts
 
 
 def written_log(

@@ -97,6 +97,7 @@ class TableFormat:
         merges_logs_by_commits: Whether a log compaction waits for as many delta commits as it wants log blocks, and
             takes that many log files for enough of them; otherwise the blocks of each slice decide alone.
         reads_repeated_deletes: Whether readers of the release read log files that delete a key twice (1.0.2 fails).
+        tells_positions: Whether log blocks say at which rows of the base file their records are.
         splits_bucket_keys: Whether releases differ on the bucket of keys of a single field that have a colon.
         metadata_table: The same for the metadata table.
     """
@@ -121,5 +122,6 @@ class TableFormat:
     forgets_deleted_keys: bool
     merges_logs_by_commits: bool
     reads_repeated_deletes: bool
+    tells_positions: bool
     splits_bucket_keys: bool
     metadata_table: MetadataTableFormat

@@ -18,17 +18,20 @@ import pyarrow as pa
 from hudi_py.errors import AlreadyExists, ConflictError, WriteError
 from hudi_py.formats.arrow_types import Array
 from hudi_py.formats.partition_metafile import format_partition_metadata
-from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
+from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path, parse_base_file
 from hudi_py.rows.change_log_file import ChangeLogEncoder, change_log_path
 from hudi_py.rows.log_file import LogSlice, LogTarget, encode_log_file, written_log
+from hudi_py.rows.lookup import read_keys
 from hudi_py.rows.merge import RowChanges, merge_base_file
 from hudi_py.rows.new_files import NewFiles, write_new_files
+from hudi_py.rows.positions import RecordPositions, has_copies, rows_of_keys
 from hudi_py.rows.written import FileTarget, WrittenFile
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.nested import is_new_partition, refuse_nested
+from hudi_py.writing.pieces import part_of
 
 
 class TaskFiles:
@@ -101,7 +104,10 @@ class TaskFiles:
             tells_slice=tells_slice,
             records_slice=tells_slice or job.change_logs is not None,
         )
-        content = encode_log_file(changes, target, job.avro_schema, job.logs.options, self._task.rows_written)
+        changes, positions = self._placed(file_slice, changes)
+        content = encode_log_file(
+            changes, target, job.avro_schema, job.logs.options, self._task.rows_written, positions
+        )
         self._announce(file_slice.partition_path, target.name, self._log_marker)
         try:
             job.storage.create_new(target.path, content)
@@ -121,6 +127,22 @@ class TaskFiles:
         )
         self._task.rows_written += result.stat.num_writes
         return result
+
+    def _placed(self, file_slice: LogSlice, changes: RowChanges) -> tuple[RowChanges, RecordPositions | None]:
+        """Return changes with one for each row of a key of which the base file has several, and where they are."""
+        job = self._job
+        base = parse_base_file(file_slice.base_file)
+        if job.logs is None or not job.logs.options.has_positions or base is None:
+            return changes, None
+        if job.anywhere is not None or job.buckets is not None:  # indexes of Apache Hudi that know no positions
+            return changes, None
+        with job.storage.open_read(join_path(file_slice.partition_path, base.name)) as stream:
+            stored = read_keys(stream)
+        found = rows_of_keys(stored, changes.keys) if has_copies(stored) else None
+        if found is None:
+            return changes, None
+        numbers, rows = found
+        return part_of(changes, numbers), RecordPositions(base_instant_time=base.instant_time, rows=rows)
 
     def create(
         self,

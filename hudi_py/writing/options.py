@@ -51,10 +51,13 @@ def base_file_options(settings: Settings) -> BaseFileOptions:
     )
 
 
-def log_file_options(settings: Settings, ordering_fields: tuple[str, ...] = ()) -> LogFileOptions:
+def log_file_options(
+    settings: Settings, ordering_fields: tuple[str, ...] = (), *, has_positions: bool = False
+) -> LogFileOptions:
     """Return the options for the layout of log files; deletes of a write have the values of the *ordering_fields*."""
     return LogFileOptions(
         in_parquet=settings[keys.LOG_BLOCK_FORMAT] == "PARQUET",
+        has_positions=has_positions,
         ordering_fields=ordering_fields,
         parquet=base_file_options(settings),
     )

@@ -24,6 +24,7 @@ from hudi_py.rows.log_merge import MergedLogs, merge_records
 from hudi_py.rows.log_reading import LogReading, blocks_of
 from hudi_py.rows.log_records import Kind, flagged_rows, is_partial, positions_in, records_of
 from hudi_py.rows.lookup import read_keys
+from hudi_py.rows.positions import has_copies
 from hudi_py.rows.read import chosen_columns
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import MONOTONIC
@@ -100,8 +101,7 @@ def _has_copies(storage: Storage, file_slice: FileSlice, times: set[str | None])
     if base is None or times != {base.instant_time}:
         return False
     with storage.open_read(join_path(file_slice.partition_path, base.name)) as stream:
-        keys = read_keys(stream)
-    return len(keys.unique()) < len(keys)
+        return has_copies(read_keys(stream))
 
 
 def merge_slice(job: LogCompactionJob, work: MergeWork) -> WrittenFile:

@@ -128,3 +128,42 @@ def test_one_commit_does_not_write_a_key_to_two_places_beside_a_record_index(kin
     hudi_py.write(path, placed(["a/eu/3"]), settings=settings)
     assert told_with_place(path) == ["a/eu/3", "z/eu/1"]
     assert set(places(LocalStorage(path))) == {"a", "z"}
+
+
+IN_LOGS = SETTINGS | {"hoodie.datasource.write.table.type": "MERGE_ON_READ", "hoodie.index.type": "SIMPLE"}
+IN_LOGS |= {"hoodie.metadata.record.index.enable": False}
+
+
+@pytest.mark.parametrize("more", [{}, LARGE, {"hoodie.logfile.data.block.format": "parquet"}])
+@pytest.mark.parametrize("version", [8, 9])
+def test_copies_in_one_base_file_are_changed_by_their_positions(version, more, tmp_path):
+    """Every log file says where its records are, that of another key and that of a deletion, too."""
+    path, settings = str(tmp_path / "t"), IN_LOGS | {"hoodie.write.table.version": version}
+    hudi_py.write(path, rows(["k", "a", "k", "b", "k"], 1), operation="bulk_insert", settings=settings)
+    assert hudi_py.write(path, rows(["k"], 2), operation="upsert", settings=settings | more).rows_updated == 3
+    hudi_py.write(path, rows(["a"], 3), operation="upsert", settings=settings | more)
+    assert told(path) == [("a", 3), ("b", 1), ("k", 2), ("k", 2), ("k", 2)]
+    hudi_py.write(path, rows(["b"], 4), operation="delete", settings=settings | more)
+    hudi_py.open_table(path, settings=settings).update({"ts": 5}, where="id = 'a'")
+    assert told(path) == [("a", 5), ("k", 2), ("k", 2), ("k", 2)]
+    assert hudi_py.write(path, rows(["k"], 6), operation="delete", settings=settings | more).rows_deleted == 3
+    assert told(path) == [("a", 5)]
+    hudi_py.open_table(path, settings=settings | {"hoodie.compact.inline.max.delta.commits": 1}).compact()
+    assert told(path) == [("a", 5)]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"hoodie.write.table.version": 6},
+        {"hoodie.write.record.positions": False},
+        {"hoodie.index.type": "GLOBAL_SIMPLE"},
+        {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 1},
+    ],
+)
+def test_without_positions_the_first_copy_is_changed(more, tmp_path):
+    """In tables of Hudi 0.15, where they are not wanted, and with indexes that know none in Apache Hudi."""
+    path, settings = str(tmp_path / "t"), IN_LOGS | more
+    hudi_py.write(path, rows(["k", "a", "k"], 1), operation="bulk_insert", settings=settings)
+    hudi_py.write(path, rows(["k"], 2), operation="upsert", settings=settings)
+    assert told(path) == [("a", 1), ("k", 1), ("k", 2)]
