@@ -7,6 +7,8 @@ import pytest
 from real_hudi import canonical_rows
 
 import hudi_py
+from hudi_py.storage.local import LocalStorage
+from support.indexes import places
 
 pytestmark = pytest.mark.oracle
 
@@ -128,3 +130,24 @@ def test_log_files_over_copies_in_one_base_file_are_merged_as_hudi_does(peer, tm
         peer.carry_out(theirs, "COMPACT", peer.schedule(theirs, "COMPACT", settings), settings)
         hudi_py.open_table(compacted, settings={"hoodie.compact.inline.max.delta.commits": 1}).compact()
         assert ours(hudi_py.open_table(compacted)) == peer.read(compacted) == peer.read(theirs), given
+
+
+@pytest.mark.parametrize("last", [("delete", "a/us/9"), ("insert_overwrite", "x/us/9"), ("delete", "a/eu/9")])
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_the_record_index_loses_a_key_with_one_of_its_rows(peer, tmp_path, kind, last):
+    """Of a key in two partitions, the second one written last. The index of Hudi has no more keys than ours."""
+    settings = SETTINGS | {"hoodie.datasource.write.table.type": kind, "hoodie.index.type": "SIMPLE"}
+    settings |= {"hoodie.write.table.version": peer.table_version, "hoodie.metadata.enable": True}
+    settings |= {f"hoodie.metadata.{each}.enable": True for each in ("record.index", "global.record.level.index")}
+    theirs, ours_path = tmp_path / "theirs", tmp_path / "ours"
+    peer.write(theirs, rows("a/eu/1", "b/eu/1"), "bulk_insert", settings)
+    peer.write(theirs, rows("a/us/4", "c/us/1"), "upsert", settings)
+    shutil.copytree(theirs, ours_path)
+    operation, given = last
+    peer.write(theirs, rows(given), operation, settings)
+    hudi_py.write(str(ours_path), rows(given), operation=operation, settings=settings)
+    assert shown(peer, ours_path) == shown(peer, theirs)
+    known = [places(LocalStorage(str(each))).keys() for each in (theirs, ours_path)]
+    assert "a" not in known[0]
+    assert known[1] - known[0] == ({"a"} if given == "a/eu/9" else set())
+    assert known[0] <= known[1]

@@ -307,7 +307,8 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "mdt-index-row-missing": Rule(
         _ERROR,
-        "the record index of the metadata table lacks rows; writers that look keys up there insert them again",
+        "the record index of the metadata table lacks rows; writers that look keys up there insert them again. A key "
+        "with several rows leaves the index with the row that it names, in tables of Apache Hudi, too",
         _REBUILD_INDEX,
     ),
     "mdt-index-group-missing": Rule(
