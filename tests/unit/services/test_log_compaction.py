@@ -184,7 +184,8 @@ def test_copies_of_a_key_that_positions_change_are_left_to_compactions(copies):
     (file_slice,) = open_table(storage).file_slices("eu")
     known = {HeaderKey.RECORD_POSITIONS: "x"}
     known[HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS] = file_slice.base_instant_time
-    for log in file_slice.log_files:
+    # Over copies our log files tell positions themselves; over unique keys only those of Apache Hudi do.
+    for log in file_slice.log_files if copies == 1 else ():
         blocks = iterate_log_blocks(storage.read(f"eu/{log.name}"), log.name)
         told = [attrs.evolve(each, header={**each.header, **{int(k): v for k, v in known.items()}}) for each in blocks]
         storage.delete_many([f"eu/{log.name}"])
