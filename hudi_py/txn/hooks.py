@@ -19,6 +19,7 @@ from hudi_py.model.completed import ARCHIVE, Completed
 from hudi_py.model.instant import Instant
 from hudi_py.runtime.log import log
 from hudi_py.timeline.contents import Contents
+from hudi_py.txn.turns import after_turn
 
 if TYPE_CHECKING:
     from hudi_py.timeline.store import TimelineStore
@@ -74,18 +75,18 @@ class Hooks:
     config: HookConfig
 
     def completed(self, store: TimelineStore, instant: Instant) -> None:
-        """Call the hooks of an instant as soon as the lock is free."""
+        """Call the hooks of an instant as soon as the lock is free and nothing of this thread is under way."""
         self._later(store, lambda: _of_instant(store, instant))
 
     def archived(self, store: TimelineStore, count: int) -> None:
-        """Call the hooks of an archival as soon as the lock is free."""
+        """Call the hooks of an archival, as `completed` does."""
         self._later(store, lambda: _told(store, ARCHIVE, content={"archived": count}))
 
     def _later(self, store: TimelineStore, make: Callable[[], Completed]) -> None:
         if self.config.is_empty and not _functions:
             return
-        # After the lock: a hook may take long, or open the table itself.
-        store.lock.afterwards(lambda: self._call(make()))
+        # After the lock, and the turn among threads: a hook may take long, or have another thread change the table.
+        store.lock.afterwards(lambda: after_turn(store.storage.root, lambda: self._call(make())))
 
     def _call(self, completed: Completed) -> None:
         from hudi_py.txn.hook_calls import run_command, send

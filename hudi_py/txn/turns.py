@@ -14,17 +14,26 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from hudi_py.errors import RefusedError
 from hudi_py.runtime.log import log
 
+
+class _Mine(threading.local):
+    """Tables whose turn this thread has, with what it has to call after it."""
+
+    def __init__(self) -> None:
+        self.later: dict[str, list[Callable[[], object]]] = {}
+
+
 _consumed: ContextVar[frozenset[str]] = ContextVar("hudi_py_consumed", default=frozenset())
 """Tables of writes that take their rows at this moment, in this thread or one that has its context."""
 _turns: dict[str, threading.RLock] = {}
 _guard = threading.Lock()
+_mine = _Mine()
 
 
 def _forget_turns() -> None:
@@ -63,10 +72,24 @@ def taking_turns(root: str) -> Iterator[None]:
     if not turn.acquire(blocking=False):
         log.info("write.waiting", path=root, why="another thread of this process writes to the table")
         turn.acquire()
+    is_outermost = table not in _mine.later
+    _mine.later.setdefault(table, [])
     try:
         yield
     finally:
+        calls = _mine.later.pop(table) if is_outermost else []
         turn.release()
+        for call in calls:
+            call()
+
+
+def after_turn(root: str, call: Callable[[], object]) -> None:
+    """Make a call that may take long, or wait for another thread: once this thread's turn, if it has it, is over."""
+    calls = _mine.later.get(_table(root))
+    if calls is None:
+        call()
+    else:
+        calls.append(call)
 
 
 @contextmanager
