@@ -90,6 +90,11 @@ class _Stopping(DelegatingStorage):
             self._stop(verb, each[0])
         return call()
 
+    @property
+    def root(self) -> str:
+        """Another name in each thread: they stand for processes, and threads that write to one table take turns."""
+        return f"{self.inner.root}-of-{threading.get_ident()}"
+
 
 def interleavings(
     fresh: Callable[[], MemoryStorage],
