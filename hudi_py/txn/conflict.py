@@ -246,6 +246,11 @@ class Scope:
             found += [instant for instant in self.now.pending(*rewrites) if _key(instant) != _key(ours)]
         return tuple(sorted(found, key=lambda each: each.requested_time))
 
+    def is_new(self, instant: Instant) -> bool:
+        """Whether an action was begun or completed since `before`."""
+        found = self.before.find(instant.requested_time, instant.action)
+        return found is None or found.is_completed != instant.is_completed
+
     def undone(self) -> Instant | None:
         """Return a write that ours is based on and that was rolled back or restored since; None if there is none."""
         # Not the start of the timeline: a savepointed commit may be active although later ones are archived (rule D-7).

@@ -12,7 +12,8 @@ from typing import Final
 
 import attrs
 
-from hudi_py.config.concurrency import Concurrency, Isolation, Strategy
+from hudi_py.config import keys
+from hudi_py.config.concurrency import SEVERAL_WRITERS, Concurrency, Isolation, Strategy
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConflictError
 from hudi_py.formats.record_schema import parse_record_schema
@@ -31,6 +32,10 @@ _METADATA_TABLE: Final = "hoodie.table.metadata."
 _NOT_COMPARED: Final = ("hoodie.table.checksum",)
 _DELETED_COLUMN: Final = "_hoodie_is_deleted"
 _ALL: Final = "INSERT_OVERWRITE_TABLE"
+_UNEXPECTED: Final = (
+    f"write again, and set {keys.CONCURRENCY_MODE.name}={SEVERAL_WRITERS} and one {keys.LOCK_PROVIDER.name} for all "
+    "writers if they are to run beside each other"
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -105,7 +110,10 @@ class Rivals:
 
     def check(self, now: Timeline, instant: Instant, metadata: CommitMetadata) -> None:
         """
-        Raise if another writer is in the way; nothing is asked where only one is expected.
+        Raise if another writer is in the way.
+
+        Where only one is expected, nothing is read unless the timeline shows another one after all: a job that was
+        left out when a lock was set up, or a repair by hand. Without this look the rows of one of them were lost.
 
         Args:
             now: The timeline, loaded under the lock.
@@ -116,12 +124,10 @@ class Rivals:
             ConflictError: The write has to be done again on the current state.
             CorruptMetadata: A commit since it began is damaged.
         """
-        if not self.concurrency.is_shared:
-            return
         for reason in self._reasons(now, instant, metadata):
             raise ConflictError(
                 f"{self.contents.store.storage.root}: {instant} was not committed, because another writer was faster: "
-                f"{reason}; write again"
+                f"{reason}; {'write again' if self.concurrency.is_shared else _UNEXPECTED}"
             )
 
     def _reasons(self, now: Timeline, instant: Instant, metadata: CommitMetadata) -> Iterator[str]:
@@ -142,6 +148,10 @@ class Rivals:
         if archived_meanwhile is not None:
             yield f"{archived_meanwhile} is archived, so it is unknown what it changed"
         candidates = scope.candidates(instant, kind_of(metadata))
+        if not self.concurrency.is_shared:
+            candidates = tuple(each for each in candidates if scope.is_new(each))
+            if not candidates:
+                return
         others = list(read_others(self.contents, candidates))
         ours = attrs.evolve(touched_by(instant, metadata), reads=self._reads(metadata))
         # With buckets, a new file group of another writer may be that of the same bucket under another id.
