@@ -53,12 +53,21 @@ class Lock(Protocol):
     def afterwards(self, action: Callable[[], None]) -> None:
         """Run *action*, which raises no error of its own, once the lock is released; at once if it is not held."""
 
+    def look(self) -> None:
+        """
+        Look, before an action begins, whether another process holds a lock that is not this one.
+
+        Raises:
+            ConfigError: It does, and this process has none. With a lock this was asked when it was taken.
+        """
+
     def check(self) -> None:
         """
         Check, right before a commit point, that the lock is still ours; does nothing while it is not held.
 
         Raises:
             ConflictError: It was taken over or removed.
+            ConfigError: As `look`.
         """
 
 
@@ -73,6 +82,9 @@ class _NoLock:
 
     def afterwards(self, action: Callable[[], None]) -> None:
         action()
+
+    def look(self) -> None:
+        return
 
     def check(self) -> None:
         return

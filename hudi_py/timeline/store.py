@@ -241,7 +241,7 @@ class TimelineStore:
             completion_time = self.new_time(timeline, after=after)
         # A process that slept through its lease must not complete: another one may have changed the table since. So it
         # is the very last look, after what takes time: the timeline, the new time, and a durable copy of the content.
-        before = self.lock.check if self.lock.is_used else None
+        before = None if self.lock is NO_LOCK else self.lock.check
         return self.transition(instant, said, completion_time=completion_time, before=before)
 
     def reopen(self, instant: Instant) -> None:

@@ -72,7 +72,9 @@ class Prepared:
 
         Raises:
             ConflictError: The timeline has an instant of that time and action.
+            ConfigError: Another process holds a lock of the table, and this one has none.
         """
+        self.store.lock.look()
         return Requested(self.store, self.store.request(self.action, self.time, plan))
 
     def open(self) -> Begun:
@@ -81,7 +83,9 @@ class Prepared:
 
         Raises:
             ConflictError: Another process has begun it at the same time.
+            ConfigError: As `request`.
         """
+        self.store.lock.look()
         # Loaded here and not taken from the caller: a savepoint of the same time may have been begun since.
         timeline = self.store.load()
         found = timeline.find(self.time, self.action)

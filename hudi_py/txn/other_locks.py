@@ -1,5 +1,5 @@
 """
-Looks for a lock that somebody holds in the table with another provider: two locks keep nobody out.
+Looks for a lock that somebody holds in the table with another provider, or where none is set: it keeps nobody out.
 
 Apache Hudi leaves nothing in the table with ZooKeeper, DynamoDB or the lock of one process, so only files and leases
 are seen, and only while they are held. Asked under our own lock, so that what it says is true until we write.
@@ -7,10 +7,16 @@ are seen, and only while they are held. Asked under our own lock, so that what i
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import ClassVar, Final
 
+import attrs
+
+from hudi_py.config import keys
+from hudi_py.config.concurrency import SEVERAL_WRITERS
 from hudi_py.config.lock import LockConfig, LockKind
-from hudi_py.errors import NotFound
+from hudi_py.errors import ConfigError, NotFound
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
 from hudi_py.txn.file_lock import NAME, FileLock
@@ -32,21 +38,80 @@ def other_holder(storage: Storage, config: LockConfig, clock: Clock) -> str | No
     """
     if config.kind is None:  # a plug-in may well use one of these two itself
         return None
-    if config.kind is not LockKind.LEASE:
-        try:
-            lease = parse_lease(storage.read(TABLE_LOCK))
-        except NotFound:
-            lease = None
-        now_ms = int(clock.now().timestamp() * 1000)
-        if lease is not None and not lease.is_released and now_ms <= lease.valid_until_ms + CLOCKS_MS_MAX:
-            return f"{TABLE_LOCK} is held by {lease.owner} ({LockKind.LEASE.value})"
+    found = None if config.kind is LockKind.LEASE else _leased(storage, clock)
+    if found is None and (config.kind is not LockKind.FILE or _is_elsewhere(storage, config)):
+        found = _locked(storage, config.expire_ms, clock)
+    return found
+
+
+@attrs.frozen
+class Unlocked:
+    """
+    The lock of a table for which none is set: it keeps nobody out, but sees whether somebody holds one.
+
+    Looked at where an action begins and where it completes. Another job's lock is held for moments, so not every such
+    set-up is found at once.
+
+    Args:
+        storage: Storage of the table.
+        expire_ms: Age at which a lock file counts as left behind; 0 for never.
+        clock: Tells that age.
+    """
+
+    storage: Storage
+    expire_ms: int
+    clock: Clock
+
+    is_used: ClassVar[bool] = False
+
+    def held(self, purpose: str) -> AbstractContextManager[None]:
+        """See `Lock`."""
+        return nullcontext()
+
+    def examine(self) -> None:
+        """See `Lock`."""
+        return
+
+    def afterwards(self, action: Callable[[], None]) -> None:
+        """See `Lock`."""
+        action()
+
+    def look(self) -> None:
+        """See `Lock`."""
+        found = _leased(self.storage, self.clock)
+        # On an object store neither Apache Hudi nor hudi_py takes a file for a lock, and the look is a request.
+        if found is None and self.storage.root.partition("://")[0] in (self.storage.root, "memory"):
+            found = _locked(self.storage, self.expire_ms, self.clock)
+        if found is not None:
+            raise ConfigError(
+                f"{self.storage.root}: {found}, and {keys.LOCK_PROVIDER.name} is not set here: nothing keeps these two "
+                "apart, and rows of one of them could be lost, so this was not completed. Set the lock provider and "
+                f"{keys.CONCURRENCY_MODE.name}={SEVERAL_WRITERS} of the other writers; or, if no writer is running, "
+                "hudi-py recover --dry-run shows how to release that lock"
+            )
+
+    def check(self) -> None:
+        """See `Lock`."""
+        self.look()
+
+
+def _leased(storage: Storage, clock: Clock) -> str | None:
+    try:
+        lease = parse_lease(storage.read(TABLE_LOCK))
+    except NotFound:
+        return None
+    now_ms = int(clock.now().timestamp() * 1000)
+    if lease is None or lease.is_released or now_ms > lease.valid_until_ms + CLOCKS_MS_MAX:
+        return None
+    return f"{TABLE_LOCK} is held by {lease.owner} ({LockKind.LEASE.value})"
+
+
+def _locked(storage: Storage, expire_ms: int, clock: Clock) -> str | None:
     # Its size first, because a listing of that folder is a large one in layout 1.
-    is_elsewhere = config.kind is not LockKind.FILE or _is_elsewhere(storage, config)
-    if is_elsewhere and storage.size(f"{_FOLDER}/{NAME}") is not None:
-        file = FileLock(storage, _FOLDER, config.expire_ms, clock)
-        if file.is_held():
-            return f"{file.holder()} ({LockKind.FILE.value})"
-    return None
+    if storage.size(f"{_FOLDER}/{NAME}") is None:
+        return None
+    file = FileLock(storage, _FOLDER, expire_ms, clock)
+    return f"{file.holder()} ({LockKind.FILE.value})" if file.is_held() else None
 
 
 def _is_elsewhere(storage: Storage, config: LockConfig) -> bool:

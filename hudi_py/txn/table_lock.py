@@ -20,11 +20,11 @@ from hudi_py.runtime.clock import SLEEP, Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 from hudi_py.storage.factory import open_storage
-from hudi_py.timeline.lock import NO_LOCK, Lock, LockHeld
+from hudi_py.timeline.lock import Lock, LockHeld
 from hudi_py.txn.dynamodb_lock import DynamoDBLock
 from hudi_py.txn.file_lock import FileLock
 from hudi_py.txn.lease_lock import LeaseLock
-from hudi_py.txn.other_locks import other_holder
+from hudi_py.txn.other_locks import Unlocked, other_holder
 from hudi_py.txn.providers import InProcessLock, LockProvider, plugin, plugin_names
 from hudi_py.txn.zookeeper_lock import ZookeeperLock
 
@@ -34,11 +34,13 @@ _POLL_MS = 1000
 
 def table_lock(storage: Storage, settings: Settings, clock: Clock) -> Lock:
     """
-    The configured lock; without a provider there is none, which costs no request (rule F-2).
+    The configured lock; without a provider there is none (rule F-2), and only that of others is looked for.
 
     The provider is checked when the lock is first held, so that tables with an unsupported provider can be read.
     """
-    return TableLock(storage, settings, clock) if settings[keys.LOCK_PROVIDER] else NO_LOCK
+    if settings[keys.LOCK_PROVIDER]:
+        return TableLock(storage, settings, clock)
+    return Unlocked(storage, settings[keys.LOCK_FILE_EXPIRE_MINUTES] * 60_000, clock)
 
 
 class TableLock:
@@ -101,6 +103,9 @@ class TableLock:
             self._afterwards.append(action)
         else:
             action()
+
+    def look(self) -> None:
+        """Nothing: looked for when the lock was taken."""
 
     def check(self) -> None:
         """See `Lock`."""

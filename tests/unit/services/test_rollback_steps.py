@@ -40,6 +40,9 @@ class Told:
     def held(self, purpose: str) -> Any:
         return nullcontext()
 
+    def look(self) -> None:
+        return
+
     def check(self) -> None:
         self.events.append("check")
 

@@ -35,6 +35,9 @@ class Held:
         finally:
             self.depth -= 1
 
+    def look(self):
+        pass
+
     def check(self):
         pass
 

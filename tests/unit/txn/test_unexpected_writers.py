@@ -5,7 +5,7 @@ from contextvars import Context
 import pyarrow as pa
 import pytest
 
-from hudi_py.errors import ConflictError
+from hudi_py.errors import ConfigError, ConflictError
 from hudi_py.local.rows import ArrowRows
 from support.writes import CHANGES, OLD, SCHEMA, create_table, merged_rows_of, open_table, upsert, write
 
@@ -62,3 +62,51 @@ def test_a_single_writer_completes_beside_what_it_does_not_touch(version):
 
     overtaken(storage, CHANGES, other)
     assert [row["id"] for row in merged_rows_of(storage)] == ["c", "a", "b", "n"]
+
+
+FILE = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"}
+DONE = {
+    "upsert": lambda table: upsert(table.storage, CHANGES),
+    "clean": lambda table: table.clean(file_versions_retained=1),
+    "compact": lambda table: table.compact(),
+    "cluster": lambda table: table.cluster(),
+    "savepoint": lambda table: table.create_savepoint(table.timeline.commits.completed()[-1].requested_time),
+    "rollback": lambda table: table.rollback(table.timeline.commits.completed()[-1].requested_time),
+}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("what", DONE)
+def test_who_has_no_lock_changes_nothing_beside_a_holder(version, what):
+    """The other job is completing something at that moment; afterwards the same is done."""
+    storage = create_table(version, **{"hoodie.table.type": "MERGE_ON_READ"})
+    now = {"hoodie.compact.inline.max.delta.commits": 1}
+    for ts in (1, 2):
+        upsert(storage, [{**OLD[0], "ts": ts}])
+    open_table(storage, **now).compact()
+    upsert(storage, [{**OLD[0], "ts": 3}])
+    lock = open_table(storage, **FILE).contents.store.lock
+    with lock.held("commit"):
+        before = storage.files()
+        with pytest.raises(ConfigError, match="another writer's lock"):
+            DONE[what](open_table(storage, **now))
+        times = ".hoodie/.aux/hudi_py/times/"
+        assert {path for path in storage.files() if not path.startswith(times)} == {
+            path for path in before if not path.startswith(times)
+        }
+    DONE[what](open_table(storage, **now))
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_who_has_no_lock_completes_nothing_beside_a_holder(version):
+    """The holder came while the rows were written; they are invisible, and the next write removes them."""
+    storage = create_table(version)
+    upsert(storage, OLD)
+    lock = open_table(storage, **FILE).contents.store.lock
+    held = lock.held("commit")
+    with pytest.raises(ConfigError, match="was not completed"):
+        overtaken(storage, CHANGES, held.__enter__)
+    held.__exit__(None, None, None)
+    assert merged_rows_of(storage) == OLD
+    upsert(storage, CHANGES)
+    assert [row["id"] for row in merged_rows_of(storage)] == ["c", "a", "b"]
