@@ -35,7 +35,14 @@ from hudi_py.model.records import (
 from hudi_py.runtime.log import log
 from hudi_py.services.rollback.leftovers import Leftovers, refuse_barred
 from hudi_py.services.rollback.log_files import AppendedBlocks, RollbackBlocks
-from hudi_py.services.rollback.plan import RUN_AGAIN, belongs_to, blocks_to_undo
+from hudi_py.services.rollback.plan import (
+    RUN_AGAIN,
+    BlocksToUndo,
+    Written,
+    belongs_to,
+    blocks_to_undo,
+    rollback_plan,
+)
 from hudi_py.storage.base import StorageFailure
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import put_up_fence
@@ -89,7 +96,7 @@ class RollbackExecutor:
         keeps_plan = self._keeps_plan(found, target, publish=publish)
         if not keeps_plan:  # a service that is run again writes files under the same time, so it gets no fence
             put_up_fence(store.storage, target.requested_time)
-            self._add_late_files(paths, target.requested_time)
+            blocks = self._with_late_files(paths, blocks, target, logs=on_top)
         # First out of sight, then deleted: a reader must not see a completed commit without its files.
         if found is not None and found.is_completed:
             store.reopen(found)
@@ -139,13 +146,32 @@ class RollbackExecutor:
         files = self.contents.store.files_of(found)
         return any(file.action is Action.CLUSTERING for file in files) or self.contents.is_clustering(found)
 
-    def _add_late_files(self, paths: dict[str, list[str]], failed_time: str) -> None:
-        """Add files that tasks announced by markers after the plan was made and before the fence stopped them."""
-        for partition, name in Leftovers(self.contents).announced(failed_time):
+    def _with_late_files(
+        self, paths: dict[str, list[str]], blocks: tuple[BlocksToUndo, ...], target: InstantInfo, *, logs: bool
+    ) -> tuple[BlocksToUndo, ...]:
+        """
+        Add files that tasks announced by markers after the plan was made and before the fence stopped them.
+
+        Left behind, they would be of no instant: once the timeline begins later, their rows would count as completed.
+
+        Returns:
+            The slices that get a rollback block, with those of late log files.
+        """
+        store = self.contents.store
+        late = Leftovers(self.contents).announced(target.requested_time, logs=logs)
+        for partition, name in sorted(late.own):
             path = join_path(partition, name)
             if path not in paths.setdefault(partition, []):
-                log.info("rollback.late_file", rolled_back=failed_time, path=path)
+                log.info("rollback.late_file", rolled_back=target.requested_time, path=path)
                 paths[partition].append(path)
+        added = rollback_plan(target, Written(appended=late.appended), store.storage.root)
+        found = {(each.partition_path, each.slice_key): each for each in blocks}
+        for each in blocks_to_undo(added, target.requested_time, store.config.format.log_naming):
+            key = (each.partition_path, each.slice_key)
+            known = found.get(key)
+            names = each.log_names if known is None else known.log_names | each.log_names
+            found[key] = attrs.evolve(each, log_names=names)
+        return tuple(found.values())
 
     def _remove_target(self, found: Instant | None, *, keeps_plan: bool) -> None:
         """Delete its inflight file, then the requested one (rule B-22): never an inflight file without a request."""

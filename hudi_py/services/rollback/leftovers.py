@@ -92,20 +92,24 @@ class Leftovers:
             appended |= self._with_blocks_of(target, marker)
         return Written(own=written.own | own, appended=appended)
 
-    def announced(self, requested_time: str) -> frozenset[FileKey]:
+    def announced(self, requested_time: str, *, logs: bool) -> Written:
         """
-        Base files of a write that markers name now.
+        Files of a write that markers name now, in layout 1 also log files of others that exist.
 
         For the executor of a plan that was made earlier and names the rest. If markers cannot be read, none: our own
         tasks never leave torn ones.
+
+        Args:
+            requested_time: Of the write.
+            logs: Whether log files may be its own; see `belongs_to`.
         """
         try:
             markers = read_markers(self._storage, requested_time) or frozenset()
         except CorruptMetadata as error:  # they were readable when the plan was made, or the folders were listed
             log.warning("rollback.markers.unreadable", instant=requested_time, why=str(error))
-            return frozenset()
+            return Written()
         names = {(marker.partition_path, marker.file_name) for marker in markers}
-        return frozenset((path, name) for path, name in names if belongs_to(name, requested_time, logs=False))
+        return self._split(requested_time, names, logs=logs)[0]
 
     def of_completed(self, target: Instant, metadata: CommitMetadata, *, whole_slices: bool = False) -> Written:
         """
@@ -171,18 +175,20 @@ class Leftovers:
 
     def _written(self, target: Instant, names: set[FileKey], who: str, *, strict: bool) -> Written:
         """Split names into the write's own files, and existing log files that it appended to."""
-        logs = target.action is not Action.COMPACTION
-        own = {(path, name) for path, name in names if belongs_to(name, target.requested_time, logs=logs)}
-        others = names - own
-        strange = sorted(
-            name for _, name in others if not (self._logs_stay and appended_to(name, target.requested_time))
-        )
+        written, strange = self._split(target.requested_time, names, logs=target.action is not Action.COMPACTION)
         # Deleting it might delete the rows of another write; leaving it out might leave rows of this one.
         if strange and strict:
             raise CorruptMetadata(
                 f"{self._storage.root}: {target}: {who} names {strange[0]}, which is not a file of that write; nothing "
                 "was deleted"
             )
+        return written
+
+    def _split(self, time: str, names: set[FileKey], *, logs: bool) -> tuple[Written, list[str]]:
+        """As `_written`, and the names that can be neither."""
+        own = {(path, name) for path, name in names if belongs_to(name, time, logs=logs)}
+        others = names - own
+        strange = sorted(name for _, name in others if not (self._logs_stay and appended_to(name, time)))
         appended: dict[FileKey, int] = {}
         listing = FolderListing(self._storage)
         appendable = {(path, name) for path, name in others if name not in strange}
@@ -191,7 +197,7 @@ class Leftovers:
             for entry in listing.partition(partition, details=True):
                 if (partition, entry.name) in appendable:
                     appended[partition, entry.name] = entry.size_bytes or 0
-        return Written(own=frozenset(own), appended=appended)
+        return Written(own=frozenset(own), appended=appended), strange
 
     def _with_blocks_of(self, target: Instant, marker: Marker | None = None) -> dict[FileKey, int]:
         """
