@@ -96,9 +96,12 @@ class RollbackService:
             CorruptMetadata: A marker names a file that is not of its write, or the completed file of a write was lost;
                 nothing was deleted.
             ConflictError: Another process rolls back the same write.
-            RefusedError: A stored plan names files that are not of the failed write.
+            RefusedError: A stored plan names files that are not of the failed write; or all are asked for, and a
+                restore is pending, which has made commits pending itself and undoes them in its own order.
         """
         timeline = timeline or self.contents.store.load()
+        if only is None:
+            self._refuse_restore(timeline)
         self._sweep_markers(timeline)
         pending = timeline.pending(Action.ROLLBACK)
         stay = self._clusterings(timeline, on_doubt=True)
@@ -132,6 +135,13 @@ class RollbackService:
             if begun is not None:
                 results.append(self._execute(begun))
         return results
+
+    def _refuse_restore(self, timeline: Timeline) -> None:
+        for instant in timeline.pending(Action.RESTORE):
+            raise RefusedError(
+                f"{self.contents.store.storage.root}: {instant} is pending and undoes writes in its own order; finish "
+                "it first with hudi-py recover; nothing was rolled back"
+            )
 
     def _without_alive(self, failed: tuple[Instant, ...]) -> tuple[Instant, ...]:
         """Leave out writes whose heartbeat is not expired: they have not failed."""
@@ -341,6 +351,8 @@ class RollbackService:
         store = self.contents.store
         if store.lock.is_used:
             lives = is_dead is not None and not is_dead(failed.requested_time)
+            # A restore makes commits pending itself. A writer takes back its own write beside one, too.
+            lives = lives or (is_dead is not None and bool(store.load().pending(Action.RESTORE)))
             now = [each for each in store.files_of(failed) if each.state >= failed.state]
             if lives or not now or any(each.is_completed for each in now):
                 log.warning("rollback.spared", instant=failed.requested_time)

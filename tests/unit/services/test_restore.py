@@ -263,8 +263,9 @@ def test_commit_of_another_writer_stops_the_restore(builder):
     assert builder.table().timeline.pending(Action.RESTORE)
 
 
-def test_clean_that_rolls_failed_writes_back_leaves_those_of_a_pending_restore(builder):
-    """What the restore has taken back to inflight is its own to undo: the clean is refused, and nothing has changed."""
+@pytest.mark.parametrize("what", ["clean", "rollback"])
+def test_what_rolls_failed_writes_back_leaves_those_of_a_pending_restore(builder, what):
+    """What the restore has taken back to inflight is its own to undo: others are refused, and nothing has changed."""
     plan = RestorePlan(
         instants_to_rollback=(InstantInfo(at(6), "replacecommit"),), savepoint_to_restore_timestamp=at(2)
     )
@@ -275,7 +276,7 @@ def test_clean_that_rolls_failed_writes_back_leaves_those_of_a_pending_restore(b
     before = builder.storage.files()
     lazy = builder.table(clean_failed_writes_policy="LAZY")
     with pytest.raises(RefusedError, match=r"restore .* is pending"):
-        lazy.clean(file_versions_retained=1)
+        lazy.clean(file_versions_retained=1) if what == "clean" else lazy.rollback_failed_writes()
     assert before == builder.storage.files()
 
 
