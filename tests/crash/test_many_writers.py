@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import random
 
 import pyarrow as pa
 import pytest
@@ -14,7 +16,8 @@ from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.timeline.properties_file import update_properties
 from support import writes
-from support.many_writers import ACTORS, SEVERAL, contents, rows, service, table, violations
+from support.laws import SHARE
+from support.many_writers import ACTORS, SERVICES, SEVERAL, contents, drawn_violations, rows, service, table, violations
 from support.rival_places import PLACES
 from support.rival_processes import drawn, play
 from support.taken_out import FINDING, taken_out
@@ -204,3 +207,22 @@ def test_processes_that_are_killed_and_stopped_lose_nothing(tmp_path, seed, reco
         wrong, counts = play(tmp_path, seed, drawn(seed, workers=4, count=3), where)
     assert wrong == []
     record_property("steps", dict(counts))
+
+
+ANYBODY = (*ACTORS, *SERVICES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ANYBODY)
+def test_any_two_end_like_some_serial_order(name):
+    """
+    Each action beside each other one, in an order of two random interruptions; `tools/long_run.py` plays all orders.
+
+    Rows as if those that succeeded had run one after another; nothing is left, no file is of no instant.
+    """
+    chance = random.Random(f"{name} {os.environ.get('HUDI_TEST_DAY', '')}")
+    others = ANYBODY[ANYBODY.index(name) :]
+    for other in chance.sample(others, -(-len(others) // SHARE)):
+        names = (name, other) if chance.random() < 0.5 else (other, name)
+        version, kind = chance.choice((6, 8, 9)), chance.choice(("COPY_ON_WRITE", "MERGE_ON_READ"))
+        assert [each for each in drawn_violations(version, names, chance, 1, kind) if each is not None] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import HudiError
 from hudi_py.local.rows import ArrowRows
 from hudi_py.model.instant import Action
+from hudi_py.services.rollback.plan import RUN_AGAIN
 from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.retry import Retry
@@ -18,7 +20,7 @@ from hudi_py.table_statements import rows_to_delete, rows_to_update
 from hudi_py.timeline.archive import load_archived
 from hudi_py.write_service import WriteService
 from support import writes
-from support.simulation import Outcome, SerialOrders, is_shared_or_file, schedules
+from support.simulation import Outcome, SerialOrders, Work, drawn_schedule, is_shared_or_file, schedules
 
 FILE_LOCK = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 SEVERAL = {
@@ -43,6 +45,9 @@ def rows(*given: tuple[str, str, int]) -> ArrowRows:
     """Rows of the key, the partition and the ordering value."""
     listed = [{"id": key, "region": region, "ts": ts} for key, region, ts in given]
     return ArrowRows(pa.Table.from_pylist(listed, schema=writes.SCHEMA))
+
+
+WIDER = ArrowRows(pa.table({"id": ["a"], "region": ["eu"], "ts": [11], "more": ["x"]}))
 
 
 def _written(operation: str, *given: tuple[str, str, int]) -> Callable[..., Any]:
@@ -78,7 +83,15 @@ SERVICES: dict[str, Callable[..., Any]] = {
     "cluster": lambda storage, **settings: _open(storage, settings).cluster(),
     "archive": lambda storage, **settings: _open(storage, settings).archive(keep_min_commits=1, keep_max_commits=2),
     "rollback pending": lambda storage, **_: _roll_back_pending(storage),
+    "compact logs": lambda storage, **settings: _open(
+        storage, {**settings, "hoodie.log.compaction.blocks.threshold": 2}
+    ).compact_logs(),
+    "restore": lambda storage, **settings: _open(storage, settings).restore(_savepoint(storage)),
+    "unpin": lambda storage, **settings: _open(storage, settings).delete_savepoint(_savepoint(storage)),
+    "new column": lambda storage, **settings: service(storage, **settings).write(WIDER, "UPSERT"),
 }
+_PINNED = frozenset({"restore", "unpin"})
+"""They need a savepoint, which the others then find."""
 
 
 def _open(storage: Storage, settings: dict[str, Any]) -> Any:
@@ -92,14 +105,27 @@ def _roll_back_pending(storage: Storage) -> None:
     _open(storage, {}).rollback_failed_writes()
 
 
+def _savepoint(storage: Storage) -> str:
+    """Requested time of the commit that was pinned, whoever has unpinned it since."""
+    return writes.open_table(storage).timeline.commits.completed()[0].requested_time
+
+
 def _newest(storage: Storage) -> str:
     return writes.open_table(storage).timeline.commits.completed()[-1].requested_time
 
 
-def table(version: int, kind: str = "COPY_ON_WRITE") -> MemoryStorage:
-    """A table with three commits and three rows; of a merge-on-read table one lies in a log file."""
+def table(version: int, kind: str = "COPY_ON_WRITE", names: tuple[str, ...] = ()) -> MemoryStorage:
+    """
+    A table with two commits and three rows; of a merge-on-read table one lies in a log file.
+
+    What some of *names* need is there, too: a savepoint of the first commit, or a second log file.
+    """
     storage = writes.create_table(version, **{"hoodie.table.type": kind})
     writes.upsert(storage, [*writes.OLD, {"id": "d", "region": "eu", "ts": 3}])
+    if _PINNED & set(names):
+        writes.open_table(storage).create_savepoint(_newest(storage))
+    if "compact logs" in names:
+        writes.upsert(storage, [{"id": "d", "region": "eu", "ts": 3}])
     writes.upsert(storage, [{"id": "d", "region": "eu", "ts": 4}])
     return storage
 
@@ -126,12 +152,27 @@ def violations(
     Yields:
         For each schedule what is wrong with its outcome; None if nothing is.
     """
-    start = table(version, kind)
-    known = {**ACTORS, **SERVICES}
-    actors = [lambda storage, work=known[name]: work(storage, **settings) for name in names]
+    start = table(version, kind, names)
+    actors = _works(names, settings)
     serial = SerialOrders(start.copy, actors, contents)
     for outcome in schedules(start.copy, actors, bound, counts):
         yield _violation(names, outcome, serial)
+
+
+def drawn_violations(
+    version: int, names: tuple[str, ...], chance: random.Random, count: int, kind: str = "COPY_ON_WRITE"
+) -> Iterator[str | None]:
+    """As `violations`, for so many schedules with one preemption, or two, each at a random call."""
+    start = table(version, kind, names)
+    actors = _works(names, {})
+    serial = SerialOrders(start.copy, actors, contents)
+    for _ in range(count):
+        yield _violation(names, drawn_schedule(start.copy, actors, chance, is_shared_or_file), serial)
+
+
+def _works(names: tuple[str, ...], settings: dict[str, Any]) -> list[Work]:
+    known = {**ACTORS, **SERVICES}
+    return [lambda storage, work=known[name]: work(storage, **settings) for name in names]
 
 
 def _stray_files(opened: Any, storage: MemoryStorage) -> list[str]:
@@ -160,7 +201,7 @@ def _violation(names: tuple[str, ...], outcome: Outcome, serial: SerialOrders) -
     left = [
         each
         for each in opened.timeline.pending()
-        if each.action not in (Action.ROLLBACK, Action.COMPACTION) and not opened.contents.is_clustering(each)
+        if each.action not in (Action.ROLLBACK, *RUN_AGAIN) and not opened.contents.is_clustering(each)
     ]
     if left:
         return f"{names}: {outcome}: {left} left pending"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -149,6 +150,28 @@ def schedules(
                         yield found
                         deeper.append(found)
         level = deeper
+
+
+def drawn_schedule(
+    fresh: Callable[[], MemoryStorage],
+    actors: Sequence[Work],
+    chance: random.Random,
+    counts: Callable[[str, str], bool] = is_shared,
+) -> Outcome:
+    """Run a schedule with two preemptions, each at a random call at which another actor could go on."""
+    found = run(fresh, actors, {}, counts)
+    for _ in range(2):
+        begin = max(found.preemptions, default=-1) + 1
+        options = [
+            (number, other)
+            for number, (actor, ready) in enumerate(found.steps[begin:], begin)
+            for other in ready
+            if other != actor
+        ]
+        if options:
+            number, other = chance.choice(options)
+            found = run(fresh, actors, {**found.preemptions, number: other}, counts)
+    return found
 
 
 class SerialOrders:
