@@ -356,6 +356,21 @@ def rendered() -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("state", PENDING)
+def test_a_clean_goes_on_beside_an_index_that_is_being_made(layout, state):
+    """It deletes the slices that the newest one replaces, and leaves the other process its index."""
+    builder = built(layout, Service.ROLLBACK)
+    builder.instant(LATE, "indexing", State.REQUESTED)
+    if state is State.INFLIGHT:
+        builder.instant(LATE, "indexing", State.INFLIGHT)
+    before = sum(path.startswith("eu/") for path in builder.storage.files())
+    builder.table().clean(file_versions_retained=1)
+    assert sum(path.startswith("eu/") for path in builder.storage.files()) == before - 3
+    (left,) = builder.table().timeline.pending()
+    assert (left.action, left.state) == (Action.INDEXING, state)
+
+
 def test_document_shows_the_table():
     """docs/decisions/pairs.md is what the services do."""
     assert rendered().rstrip() in DOCUMENT.read_text(encoding="utf-8")
