@@ -12,8 +12,8 @@ import pytest
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, StorageError
 from hudi_py.runtime.clock import FixedClock
-from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
-from hudi_py.txn.table_lock import TableLock, table_lock
+from hudi_py.storage.wrappers import DelegatingStorage
+from hudi_py.txn.table_lock import TableLock
 
 PACKAGE = "org.apache.hudi.client.transaction.lock."
 FILE, IN_PROCESS = PACKAGE + "FileSystemBasedLockProvider", PACKAGE + "InProcessLockProvider"
@@ -476,35 +476,6 @@ def test_a_provider_that_nobody_knows_is_refused_in_a_dry_run_too(make_lock):
     make_lock(FILE, "memory").examine()
     with pytest.raises(ConfigError, match="FileSystemLock"):
         make_lock(PACKAGE + "FileSystemLock", "memory").examine()
-
-
-def test_without_a_provider_nothing_is_locked(make_storage, clock):
-    """F-2: no provider, no lock, whatever else the settings say; two requests look for locks of others."""
-    storage = RecordingStorage(make_storage("memory"))
-    several = {"hoodie.write.concurrency.mode": "optimistic_concurrency_control"}
-    lock = table_lock(storage, Settings(several), clock)
-    with lock.held("clean"):
-        assert storage.calls == []
-        lock.check()
-    assert not lock.is_used
-    assert [verb for verb, _ in storage.calls] == ["read", "size"]
-
-
-@pytest.mark.parametrize("held", [FILE, LEASE])
-@pytest.mark.parametrize("asked", ["look", "check"])
-def test_who_has_no_lock_is_refused_beside_one_that_is_held(make_lock, clock, held, asked):
-    """Nothing keeps the two apart; once it is released or left behind, it is as if alone."""
-    other = make_lock(held, "memory")
-    lock = table_lock(other.storage, Settings({"hoodie.write.lock.filesystem.expire": 1}), clock)
-    with (
-        other.held("work"),
-        pytest.raises(ConfigError, match=r"hoodie\.write\.lock\.provider is not set here"),
-    ):
-        getattr(lock, asked)()
-    getattr(lock, asked)()
-    other.storage.create_new(LOCK, b"")
-    clock.move(timedelta(minutes=2))
-    getattr(lock, asked)()
 
 
 def lock_files(storage):
