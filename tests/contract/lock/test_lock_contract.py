@@ -12,8 +12,8 @@ import pytest
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, StorageError
 from hudi_py.runtime.clock import FixedClock
-from hudi_py.storage.wrappers import DelegatingStorage
-from hudi_py.txn.table_lock import TableLock
+from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
+from hudi_py.txn.table_lock import TableLock, table_lock
 
 PACKAGE = "org.apache.hudi.client.transaction.lock."
 FILE, IN_PROCESS = PACKAGE + "FileSystemBasedLockProvider", PACKAGE + "InProcessLockProvider"
