@@ -34,6 +34,7 @@ __all__ = [
     "OutcomeUnknown",
     "RefusedError",
     "ServiceFailed",
+    "SpillError",
     "StorageError",
     "TableNotFound",
     "TimelineStateError",
@@ -111,6 +112,12 @@ class WriteError(HudiError):
     """Rows could not be written; nothing was committed."""
 
     advice = "correct the rows and write them again; nothing was committed"
+
+
+class SpillError(WriteError):
+    """Rows do not fit into memory, and the temporary file for them failed; nothing was committed."""
+
+    advice = "free space there, or name another folder with hoodie.memory.spillable.map.path; nothing was committed"
 
 
 class ServiceFailed(HudiError):

@@ -46,6 +46,7 @@ class ClusteringConfig:
         is_packed: Plan fewer and fuller groups than Apache Hudi.
         bytes_max: Bytes that one plan rewrites; None for no limit.
         memory_bytes: Rows of larger groups are sorted by way of temporary files.
+        spill_folder: Folder of these files; None for the machine's.
         services_enabled: Whether table services run at all.
     """
 
@@ -67,6 +68,7 @@ class ClusteringConfig:
     is_packed: bool = False
     bytes_max: int | None = None
     memory_bytes: int = 256 << 20
+    spill_folder: str | None = None
     services_enabled: bool = True
 
 
@@ -101,6 +103,7 @@ def clustering_config(settings: Settings) -> ClusteringConfig:
         is_packed=settings[keys.CLUSTERING_PLANNER] == "PACKED",
         bytes_max=settings[keys.CLUSTERING_BYTES_MAX],
         memory_bytes=settings[keys.CLUSTERING_MEMORY_BYTES],
+        spill_folder=settings[keys.SPILL_FOLDER] or None,
         services_enabled=settings[keys.TABLE_SERVICES_ENABLED],
     )
 

@@ -48,6 +48,8 @@ class CompactionConfig:
         partition_regex: Partitions to compact (PartitionRegexBased); None for all.
         max_file_bytes: Maximum size of base files: the assumed size of the new base file of a slice without one.
         log_blocks_min: Number of log blocks of a slice from which on a log compaction merges them.
+        memory_bytes: Memory for log records, which is shared by the threads of a process.
+        spill_folder: Folder of temporary files for more of them; None for the machine's.
         services_enabled: Whether table services run at all.
     """
 
@@ -62,6 +64,8 @@ class CompactionConfig:
     partition_regex: str | None = None
     max_file_bytes: int = 120 * 1024 * 1024
     log_blocks_min: int = 5
+    memory_bytes: int = 1 << 30
+    spill_folder: str | None = None
     services_enabled: bool = True
 
 
@@ -91,6 +95,8 @@ def compaction_config(settings: Settings) -> CompactionConfig:
         partition_regex=regex or None,
         max_file_bytes=settings[keys.PARQUET_MAX_FILE_SIZE],
         log_blocks_min=settings[keys.LOG_COMPACTION_BLOCKS_MIN],
+        memory_bytes=settings[keys.COMPACTION_MEMORY_BYTES],
+        spill_folder=settings[keys.SPILL_FOLDER] or None,
         services_enabled=settings[keys.TABLE_SERVICES_ENABLED],
     )
 

@@ -396,6 +396,9 @@ DRIVER_ROWS: Final = Key("hoodie_py.write.driver.max.rows", whole(0), 1000)
 """Not known to Hudi. As many rows the driver writes itself, without a task in Python; 0 leaves all to executors."""
 MERGE_MEMORY_BYTES: Final = Key("hoodie.memory.merge.max.size", whole(1), 1 << 30)
 """Memory for the rows of a write without Spark; more rows go through temporary files."""
+COMPACTION_MEMORY_BYTES: Final = Key("hoodie.memory.compaction.max.size", whole(1), 1 << 30)
+"""Memory for the log records of a compaction without Spark, and of each of its tasks on Spark; more of them go through
+temporary files."""
 SPILL_FOLDER: Final = Key("hoodie.memory.spillable.map.path", as_text, "")
 """Folder of these files; the machine's temporary folder (``TMPDIR``) by default."""
 READ_BYTES_MAX: Final = Key("hoodie_py.read.max.bytes", whole(1), 1 << 30)

@@ -7,7 +7,7 @@ Source: rules/data-files 9; Hudi 1.1.1 ``BaseHoodieLogRecordReader``.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -20,9 +20,10 @@ from hudi_py.formats.log_block import LogBlock
 from hudi_py.fsview.expected import WAY_OUT
 from hudi_py.model.files import FileSlice, LogFile, join_path
 from hudi_py.rows.log_merge import MergedLogs, merge_records
+from hudi_py.rows.log_parts import LogParts, bytes_of
 from hudi_py.rows.log_records import KEY_COLUMN, LogRecords, RecordShape, records_of
 from hudi_py.rows.log_rules import LogRules
-from hudi_py.rows.log_scan import read_log_blocks, scan_blocks, with_content
+from hudi_py.rows.log_scan import WHOLE_BYTES_MAX, read_log_blocks, scan_blocks, with_content
 from hudi_py.rows.ordering import ordering_columns, ordering_field
 from hudi_py.runtime.ahead import Source, in_turn
 from hudi_py.runtime.log import log as events
@@ -66,6 +67,8 @@ class LogReading:
         moved: Where the columns of log blocks are today; None if all have kept their names.
         meets_copies: See `MergedLogs`; of log files that give the positions of all their records in the base file, it
             is true in any case.
+        memory_bytes: Records that are held at a time, in bytes of Arrow: more go through temporary files; None for all.
+        spill_folder: Folder of these files; None for the machine's.
         written: Returns the byte ranges (first, end) that completed commits wrote in a log file, by its path; called
             only if the file has bytes that are not a block.
     """
@@ -82,6 +85,8 @@ class LogReading:
     whole: Mapping[tuple[str, str], FileSlice] = attrs.field(factory=dict)
     moved: MovedColumns | None = None
     meets_copies: bool = False
+    memory_bytes: int | None = None
+    spill_folder: str | None = None
     written: Callable[[str], Sequence[tuple[int, int]]] = _nowhere
 
     def shape(self, schema: pa.Schema) -> RecordShape:
@@ -139,7 +144,9 @@ def log_reading(
     return LogReading(rules=rules, counts=counts, until=until, ordering=tuple(found), columns=columns, keys=keys)
 
 
-def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs: LogReading) -> MergedLogs:
+def load_logs(
+    storage: Storage, file_slice: FileSlice, shape: RecordShape, logs: LogReading, stack: ExitStack
+) -> MergedLogs | Iterator[MergedLogs]:
     """
     The records of a slice's log files, merged among themselves.
 
@@ -148,24 +155,69 @@ def load_logs(storage: Storage, file_slice: FileSlice, shape: RecordShape, logs:
         file_slice: The slice, its log files oldest first.
         shape: The columns to read.
         logs: How they are read.
+        stack: Frees temporary files.
+
+    Returns:
+        All of them; or, if there are more than fit into memory, parts of them to be taken one after the other, each
+        with other keys.
 
     Raises:
         CorruptMetadata, UnsupportedTable: A log file is damaged, or has content that hudi_py does not read.
         PartsOfRows: A range of time begins between a row and an update of some of its columns.
+        SpillError: The disk for temporary files is full, or fails.
     """
-    records = list(records_of(blocks_of(storage, file_slice, logs), shape))
-    if logs.rules.filling is not None and any(each.columns is not None for each in records):
-        raise UnsupportedTable(
-            f"{storage.root}/{join_path(file_slice.partition_path, file_slice.file_id)} has updates of some columns in "
-            "a table with hoodie.table.partial.update.mode, which releases of Hudi merge differently; read the table "
-            "with Apache Hudi, or its base files alone (read-optimized)"
-        )
+    source = f"{storage.root}/{join_path(file_slice.partition_path, file_slice.file_id)}"
+    read = _without_mixture(records_of(blocks_of(storage, file_slice, logs), shape), logs, source)
+    held: list[LogRecords] = []
+    size = 0
+    for each in read:
+        held.append(each)
+        size += bytes_of(each)
+        if logs.memory_bytes is not None and size > logs.memory_bytes:
+            break
+    else:
+        return _merged_records(held, file_slice, shape, logs, source, has_positions=_have_positions(held, file_slice))
+    parts = stack.enter_context(LogParts(shape, logs.memory_bytes, logs.spill_folder))
+    has_positions = True
+    held.reverse()
+    while held:
+        has_positions &= _have_positions(held[-1:], file_slice)
+        parts.add(held.pop())  # freed as soon as it is written
+    for each in read:
+        has_positions &= _have_positions([each], file_slice)
+        parts.add(each)
+    return (
+        _merged_records(records, file_slice, shape, logs, source, has_positions=has_positions)
+        for records in parts.read()
+    )
+
+
+def _without_mixture(records: Iterator[LogRecords], logs: LogReading, source: str) -> Iterator[LogRecords]:
+    for each in records:
+        if logs.rules.filling is not None and each.columns is not None:
+            raise UnsupportedTable(
+                f"{source} has updates of some columns in a table with hoodie.table.partial.update.mode, which "
+                "releases of Hudi merge differently; read the table with Apache Hudi, or its base files alone "
+                "(read-optimized)"
+            )
+        yield each
+
+
+def _merged_records(
+    records: Sequence[LogRecords],
+    file_slice: FileSlice,
+    shape: RecordShape,
+    logs: LogReading,
+    source: str,
+    *,
+    has_positions: bool,
+) -> MergedLogs:
     # In both cases the row that an update belongs to is not read: there is no base file, or its rows are before the
     # range.
     if file_slice.base_file is None or logs.only is not None or logs.groups is not None:
-        _refuse_parts_of_rows(records, f"{storage.root}/{join_path(file_slice.partition_path, file_slice.file_id)}")
-    meets_copies = logs.meets_copies or _have_positions(records, file_slice)
-    return attrs.evolve(merge_records(records, shape, logs.rules), meets_copies=meets_copies)
+        _refuse_parts_of_rows(records, source)
+    merged = merge_records(records, shape, logs.rules)
+    return attrs.evolve(merged, meets_copies=logs.meets_copies or has_positions)
 
 
 def _have_positions(records: Sequence[LogRecords], file_slice: FileSlice) -> bool:
@@ -214,11 +266,16 @@ def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iter
 
     def blocks_in(log: LogFile) -> Generator[tuple[LogFile, LogBlock, str], None, None]:
         path = join_path(file_slice.partition_path, log.name)
-        for block in read_log_blocks(storage, path, f"{storage.root}/{path}", log.size_bytes):
+        for block in read_log_blocks(
+            storage, path, f"{storage.root}/{path}", log.size_bytes, whole_bytes_max=whole_bytes_max
+        ):
             yield log, block, f"{storage.root}/{path}"
 
     files = sorted((log for log in file_slice.log_files if not log.is_cdc), key=lambda each: each.order)
     sources = [Source(partial(blocks_in, log), log.size_bytes or 0) for log in files]
+    # The contents of files that are read whole are held until all blocks are known.
+    is_large = logs.memory_bytes is not None and sum(each.size_bytes or 0 for each in files) > logs.memory_bytes
+    whole_bytes_max = 0 if is_large else WHOLE_BYTES_MAX
     threads = REMOTE_THREADS if "://" in storage.root else 1  # a local disk answers at once
     # Closed at the end, because blocks that were read ahead hold threads and open streams.
     with closing(in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX)) as blocks:

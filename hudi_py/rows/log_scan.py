@@ -35,7 +35,7 @@ from hudi_py.model.files import LogFile
 from hudi_py.storage.base import Storage
 
 _BLOCK_BYTES_MAX: Final = 1 << 30  # the largest log file that Hudi writes by default; its blocks have a quarter of that
-_WHOLE_BYTES_MAX: Final = 8 * 1024 * 1024
+WHOLE_BYTES_MAX: Final = 8 * 1024 * 1024
 """Smaller log files are read at once; of larger ones first the headers, then the blocks that count."""
 
 Placed = tuple[LogFile, LogBlock]
@@ -99,7 +99,14 @@ def scan_blocks(
     return Scanned(_with_compacted(found), torn)
 
 
-def read_log_blocks(storage: Storage, path: str, source: str, recorded_bytes: int | None = None) -> Iterator[LogBlock]:
+def read_log_blocks(
+    storage: Storage,
+    path: str,
+    source: str,
+    recorded_bytes: int | None = None,
+    *,
+    whole_bytes_max: int = WHOLE_BYTES_MAX,
+) -> Iterator[LogBlock]:
     """
     The blocks of one log file, torn ones included; for large files without contents, see `with_content`.
 
@@ -108,6 +115,7 @@ def read_log_blocks(storage: Storage, path: str, source: str, recorded_bytes: in
         path: Path of the file.
         source: The same for messages.
         recorded_bytes: The size that a completed commit recorded; the file may have grown since.
+        whole_bytes_max: Larger files are not read whole.
 
     Raises:
         CorruptMetadata: It is not a log file, or is shorter than recorded.
@@ -117,7 +125,7 @@ def read_log_blocks(storage: Storage, path: str, source: str, recorded_bytes: in
         if not is_size_right(recorded_bytes or 0, size, is_log=True):
             raise CorruptMetadata(damaged_file(source, size, recorded_bytes or 0, "delta commit"))
         stream.seek(0)
-        if size <= _WHOLE_BYTES_MAX:
+        if size <= whole_bytes_max:
             yield from iterate_log_blocks(stream.read(size), source)
         else:
             yield from scan_log_blocks(stream, size, source)

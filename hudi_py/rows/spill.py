@@ -16,13 +16,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_py.errors import ConfigError, WriteError
+from hudi_py.errors import ConfigError, SpillError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 _BUFFER_BYTES: Final = 16 << 20
 _BATCH_ROWS: Final = 32_768
+
+
+class SpillFolderError(ConfigError):
+    """No file can be created in the folder for temporary files."""
 
 
 class Spill:
@@ -37,7 +41,7 @@ class Spill:
         buffer_bytes: Rows that are held before they are written; small parts make small reads.
 
     Raises:
-        ConfigError: No file can be created in the folder.
+        SpillFolderError: No file can be created in the folder.
     """
 
     def __init__(self, schema: pa.Schema, folder: str | None = None, buffer_bytes: int = _BUFFER_BYTES) -> None:
@@ -54,7 +58,7 @@ class Spill:
             # Not a folder with named files: those of a killed process would stay.
             self._file = tempfile.TemporaryFile(dir=self._folder, prefix="hudi_py-")  # noqa: SIM115 - see `__exit__`
         except OSError as error:
-            raise ConfigError(
+            raise SpillFolderError(
                 f"{self._folder} is not a folder for rows that do not fit into memory: {error}; "
                 "hoodie.memory.spillable.map.path or TMPDIR names another one"
             ) from error
@@ -75,7 +79,7 @@ class Spill:
             numbers: Shape (n,), the part of each row, 0 or greater.
 
         Raises:
-            WriteError: The disk is full, or fails.
+            SpillError: The disk is full, or fails.
         """
         if not rows.num_rows:
             return
@@ -136,9 +140,9 @@ class Spill:
         self._rows[number] = self._rows.get(number, 0) + rows.num_rows
         self._end += content.size
 
-    def _failed(self, error: OSError) -> WriteError:
-        return WriteError(
+    def _failed(self, error: OSError) -> SpillError:
+        return SpillError(
             f"rows do not fit into memory, and after {self._end} bytes the temporary file in {self._folder} failed: "
-            f"{error.strerror or error}. Nothing was committed; free space there, let "
-            "hoodie.memory.spillable.map.path or TMPDIR name another folder, or write fewer rows at a time"
+            f"{error.strerror or error}. Nothing was committed; free space there, or let "
+            "hoodie.memory.spillable.map.path or TMPDIR name another folder"
         )

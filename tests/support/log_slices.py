@@ -3,6 +3,7 @@
 import io
 import json
 
+import attrs
 import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -86,10 +87,11 @@ def log_file(storage, number, data):
     return file
 
 
-def read(storage, base, logs, rules=EVENT, schema=SCHEMA, where=(), table=None, keys=None):
-    """Rows by key, as text of all columns."""
+def read(storage, base, logs, rules=EVENT, schema=SCHEMA, where=(), table=None, keys=None, memory=None):
+    """Rows by key, as text of all columns; *memory*: bytes of log records that are held."""
     file_slice = FileSlice("p", "g-0", BASE_TIME, base, tuple(logs))
     reading = log_reading(rules, lambda _: True, None, table or schema, "t", keys)
+    reading = attrs.evolve(reading, memory_bytes=memory)
     filters = filters_of([parse_condition(each) for each in where], schema)
     batches = list(read_slices(storage, [file_slice], schema, reading, filters))
     assert all(each.schema == schema for each in batches)

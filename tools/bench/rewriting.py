@@ -2,13 +2,14 @@
 """
 Clustering and compaction beside Apache Hudi and bare PyArrow: CPU seconds, files opened afterwards, peak memory.
 
-    rewriting.py [--hudi 1.1.1] [--rows 500000] [--repetitions 3] [--scratch DIR] [--memory]
+    rewriting.py [--hudi 1.1.1] [--rows 500000] [--repetitions 3] [--scratch DIR] [--memory [--limit-mb N]]
 
 hudi_py writes the tables; every contestant gets copies of the same files, and plans and carries out in one measured
 block. ``small files``: 200 files in 10 partitions become 10. ``compaction``: a fifth of the rows is in log files.
 ``z-order``: the same rows ordered by two columns into 160 files; then conditions on the columns count the files opened.
 The first repetition of every contestant is a warm-up and does not count. With ``--memory`` no JVM is started, and the
-peak of a process that clusters and compacts is measured for a table and for one of ten times its rows.
+peak of a process that clusters and compacts is measured for a table and for one of ten times its rows, with a limit of
+N MiB for rows and log records and row groups of a MiB.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ TABLE: Final = {
 }
 QUIET: Final = {key: value for key, value in TABLE.items() if key.startswith(("hoodie.metadata", "hoodie.clean"))}
 DUE: Final = {"hoodie.compact.inline.max.delta.commits": "1", "hoodie.compact.inline.trigger.strategy": "NUM_COMMITS"}
+LIMITS: Final = ("hoodie.memory.compaction.max.size", "hoodie_py.clustering.memory.bytes")
 COLUMNS: Final = "x,y"
 ASKED: Final = {"x": "x < 20000", "y": "y < 20000", "x and y": "x between 300000 and 400000 and y < 100000"}
 """Values of x and y are drawn from 0 to a million."""
@@ -214,6 +216,9 @@ def memory(given: argparse.Namespace, scratch: Path) -> None:
             rows = given.rows * factor
             (with_logs if workload == "compaction" else small_files)(str(path), rows)
             settings = {} if workload == "compaction" else clustering_settings(str(path), workload)
+            settings |= {each: str(given.limit_mb << 20) for each in LIMITS} | {
+                "hoodie.parquet.block.size": str(1 << 20)
+            }
             command = [sys.executable, __file__, "--alone", str(path), workload, json.dumps(settings)]
             found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             shown = {"workload": workload, "rows": rows, "peak_mb": found["peak_mb"], "cpu": round(found["cpu"], 2)}
@@ -230,6 +235,7 @@ def main() -> None:
     parser.add_argument("--workloads", default="small files,compaction,z-order")
     parser.add_argument("--scratch", type=Path)
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--limit-mb", type=int, default=32)
     parser.add_argument("--alone", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.alone:

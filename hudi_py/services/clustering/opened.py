@@ -33,6 +33,7 @@ from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.rows.row_order import RowOrder, check_order
 from hudi_py.services.clustering.stored import changed_by, order_of, works_of
 from hudi_py.services.clustering.tasks import ClusteringJob, GroupWork
+from hudi_py.services.rewriting.tasks import COPIES
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.row_schema import moved_columns
 from hudi_py.timeline.timeline import Timeline
@@ -130,6 +131,7 @@ class StoredPlans:
             options=attrs.evolve(self.options, max_file_bytes=self.config.target_bytes, ranged=ranged),
             order=order,
             memory_bytes=self.config.memory_bytes,
+            spill_folder=self.config.spill_folder,
         )
 
     def _log_reading(
@@ -142,4 +144,10 @@ class StoredPlans:
         context = load_context(timeline, self.contents, with_clustering=False)
         rules = log_rules_of(self.table.properties, root)
         reading = log_reading(rules, context.is_completed, None, parse_record_schema(text), root)
-        return attrs.evolve(reading, written=WrittenRanges(self.contents, timeline), moved=moved)
+        return attrs.evolve(
+            reading,
+            written=WrittenRanges(self.contents, timeline),
+            moved=moved,
+            memory_bytes=max(1, self.config.memory_bytes // COPIES),
+            spill_folder=self.config.spill_folder,
+        )

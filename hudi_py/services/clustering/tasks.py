@@ -15,7 +15,7 @@ from typing import BinaryIO
 import attrs
 import pyarrow as pa
 
-from hudi_py.errors import ConflictError, CorruptMetadata, WriteError
+from hudi_py.errors import ConflictError, CorruptMetadata, SpillError, WriteError
 from hudi_py.model.files import FileSlice, join_path
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.log_reading import LogReading
@@ -44,6 +44,7 @@ class ClusteringJob:
         options: Layout of base files; their maximum size is the target size.
         order: Order of the rows; None as they come.
         memory_bytes: Rows of larger groups are sorted by way of temporary files.
+        spill_folder: Folder of these files; None for the machine's.
         randomness: Source of ids for new file groups.
     """
 
@@ -55,6 +56,7 @@ class ClusteringJob:
     options: BaseFileOptions
     order: RowOrder | None = None
     memory_bytes: int
+    spill_folder: str | None = None
     randomness: Randomness = MACHINE
 
 
@@ -86,6 +88,7 @@ def rewrite_group(job: ClusteringJob, work: GroupWork) -> list[WrittenFile]:
     Raises:
         CorruptMetadata, UnsupportedTable: A file cannot be read, or rows were lost on the way.
         ConflictError: The clustering was completed by another process; the files of this task were deleted.
+        SpillError: Rows do not fit into memory, and the temporary file for them failed.
         StorageError: The storage failed.
     """
     files = _Files(job, work)
@@ -95,7 +98,9 @@ def rewrite_group(job: ClusteringJob, work: GroupWork) -> list[WrittenFile]:
         return read_slices(job.storage, work.slices, schema, job.logs)
 
     columns = stored_columns(job.schema)
-    rows = read(columns) if job.order is None else in_order(read, columns, job.order, job.memory_bytes)
+    rows = (
+        read(columns) if job.order is None else in_order(read, columns, job.order, job.memory_bytes, job.spill_folder)
+    )
     try:
         written = move_rows(
             count.counted(rows),
@@ -105,6 +110,8 @@ def rewrite_group(job: ClusteringJob, work: GroupWork) -> list[WrittenFile]:
             options=job.options,
             rows_per_file=_rows_per_file(job, work),
         )
+    except SpillError:  # the disk of this machine, not the table
+        raise
     # The rows were in the table before, so what does not fit its schema is damage.
     except WriteError as error:
         raise CorruptMetadata(f"{job.storage.root}: partition {work.partition_path!r}: {error}") from error

@@ -28,7 +28,7 @@ from hudi_py.services.compaction.plan import Outlook
 from hudi_py.services.rewriting.expected import Expected, expected, measured
 from hudi_py.services.rewriting.progress import OnGroup, reported
 from hudi_py.services.rewriting.result import RewriteResult
-from hudi_py.services.rewriting.tasks import RewriteJob
+from hudi_py.services.rewriting.tasks import COPIES, RewriteJob
 from hudi_py.services.rollback.service import RollbackService
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.completions import pending_targets
@@ -162,9 +162,16 @@ class MergingService:
             reading=attrs.evolve(
                 reading,
                 written=WrittenRanges(self.contents, timeline),
+                memory_bytes=max(1, self.config.memory_bytes // (COPIES * self._threads)),
+                spill_folder=self.config.spill_folder,
                 moved=moved_columns(self.contents, timeline, instant.requested_time),
             ),
         )
+
+    @property
+    def _threads(self) -> int:
+        """Threads of this process that write files; on Spark, each task is alone in its process."""
+        return 1 if self.engine.name == "spark" else max(1, self.engine.slots // 2)  # the work is the processor's
 
     def write(
         self, requested_time: str, works: Sequence[W], task: Callable[[W], WrittenFile], storage: Storage
@@ -181,9 +188,9 @@ class MergingService:
         engine = self.engine
         if engine.name == "spark":  # are its executors fit for the table?
             engine = engine.prepared(storage, len(works))
-        threads = engine.slots if engine.name == "spark" else max(1, engine.slots // 2)  # the work is the processor's
         counted = reported(task, len(works), self.on_group, engine)
-        return list(engine.map(counted, works, parallelism=threads, description=f"{self.word} {requested_time}"))
+        parallelism = engine.slots if engine.name == "spark" else self._threads
+        return list(engine.map(counted, works, parallelism=parallelism, description=f"{self.word} {requested_time}"))
 
     @staticmethod
     def result(

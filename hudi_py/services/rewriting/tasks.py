@@ -1,10 +1,13 @@
 """
 Writes the rows of one file slice to the next base file of its group; what runs on executors.
 
-Memory: the records of the slice's log files, and one row group of rows at a time.
+Memory: the records of the slice's log files as far as they may be held (`LogReading.memory_bytes`), and one row group
+of rows at a time.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import attrs
 import pyarrow as pa
@@ -15,8 +18,9 @@ from hudi_py.formats.stored_values import conform_stored
 from hudi_py.model.files import FileSlice
 from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
 from hudi_py.rows.log_reading import LogReading
+from hudi_py.rows.meeting import MergeCount
 from hudi_py.rows.read import chosen_columns
-from hudi_py.rows.slice_reader import MergeCount, merged_rows
+from hudi_py.rows.slice_reader import merged_rows
 from hudi_py.rows.written import FileTarget, WrittenFile, written_file
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.runtime.randomness import MACHINE, Randomness
@@ -24,6 +28,8 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
 
+COPIES: Final = 4
+"""Of log records, while they are merged."""
 _KEY, _COMMIT_TIME, _SEQUENCE_NUMBER = (
     META_COLUMNS.index(name) for name in ("_hoodie_record_key", "_hoodie_commit_time", "_hoodie_commit_seqno")
 )

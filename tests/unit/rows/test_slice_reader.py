@@ -33,22 +33,28 @@ KEYS = st.sampled_from("abcdefgh")
 ROWS = st.lists(st.builds(row, KEYS, st.integers(0, 4), st.text("xyz", max_size=2)), max_size=6)
 BASES = st.dictionaries(KEYS, st.integers(0, 4), max_size=8).map(lambda each: [row(*item) for item in each.items()])
 KINDS = st.sampled_from([BlockType.AVRO_DATA, BlockType.PARQUET_DATA])
+MEMORY = st.sampled_from([None, 1, 60])  # bytes of log records that may be held: all, a part by itself, some parts
 BLOCKS = st.lists(st.tuples(ROWS.filter(bool), KINDS), max_size=4)
 
 
 @pytest.mark.parametrize("rules", [EVENT, COMMIT], ids=["event", "commit"])
 @examples(15)
-@given(BASES, BLOCKS, st.integers(0, 4))
-@example([row("a", 3)], [([row("a", 1)], BlockType.AVRO_DATA)], 0)  # a stored row that the logs lose against
-def test_rows_are_those_of_the_model(rules, base, blocks, bound):
-    """Base file or none, any blocks in any files; conditions choose among merged rows, whatever statistics say."""
+@given(BASES, BLOCKS, st.integers(0, 4), MEMORY)
+@example([row("a", 3)], [([row("a", 1)], BlockType.AVRO_DATA)], 0, None)  # a stored row that the logs lose against
+@example([row("a", 3)], [([row("a", 1), row("b", 1)], BlockType.AVRO_DATA)], 0, 1)
+def test_rows_are_those_of_the_model(rules, base, blocks, bound, memory):
+    """
+    Base file or none, any blocks in any files, records that fit into memory or do not.
+
+    Conditions choose among merged rows, whatever statistics say.
+    """
     storage = MemoryStorage("/t")
     file = base_file(storage, base) if base else None
     logs = [log_file(storage, at + 1, data_block(rows, kind=kind)) for at, (rows, kind) in enumerate(blocks)]
     expected = merged(base, [rows for rows, _ in blocks], rules)
-    assert read(storage, file, logs, rules) == expected
+    assert read(storage, file, logs, rules, memory=memory) == expected
     chosen = [each for each in expected if each["ts"] > bound and each["v"] != "x"]
-    assert read(storage, file, logs, rules, where=[f"ts > {bound}", "v != x"]) == chosen
+    assert read(storage, file, logs, rules, where=[f"ts > {bound}", "v != x"], memory=memory) == chosen
 
 
 def damaged_chunks(storage, file, columns):
@@ -150,11 +156,11 @@ PLACES = st.sampled_from([HERE, HERE, HERE, ELSEWHERE, {}, {**HERE, "RECORD_POSI
 
 @pytest.mark.parametrize("rules", [EVENT, COMMIT], ids=["event", "commit"])
 @examples(30)
-@given(COPIES, st.lists(st.tuples(ROWS.filter(bool), KINDS, PLACES), max_size=3), st.integers(1, 4))
-@example([row("a", 1), row("a", 3)], [([row("a", 2)], BlockType.AVRO_DATA, HERE)], 1)
-@example([row("a", 1), row("a", 1)], [([row("a", 2)], BlockType.AVRO_DATA, {})], 1)
-@example([row("a", 1), row("a", 1)], [([row(k, 2)], BlockType.AVRO_DATA, h) for k, h in (("a", HERE), ("c", {}))], 2)
-def test_copies_of_a_key_are_met_where_hudi_meets_them(rules, base, blocks, group):
+@given(COPIES, st.lists(st.tuples(ROWS.filter(bool), KINDS, PLACES), max_size=3), st.integers(1, 4), MEMORY)
+@example([row("a", 1), row("a", 3)], [([row("a", 2)], BlockType.AVRO_DATA, HERE)], 1, None)
+@example([row("a", 1), row("a", 1)], [([row("a", 2)], BlockType.AVRO_DATA, {})], 1, None)
+@example([row("a", 1), row("a", 1)], [([row(k, 2)], BlockType.AVRO_DATA, h) for k, h in (("a", HERE), ("c", {}))], 2, 1)
+def test_copies_of_a_key_are_met_where_hudi_meets_them(rules, base, blocks, group, memory):
     """
     With the positions of all records in this base file every row of a key, else the first one: as 1.0.2 to 1.2.0 do.
 
@@ -169,11 +175,12 @@ def test_copies_of_a_key_are_met_where_hudi_meets_them(rules, base, blocks, grou
     expected = merged_copies(
         base, [each[0] for each in blocks], rules, meets_copies=all(each[2] == HERE for each in blocks)
     )
-    found = read(storage, file, logs, rules)
+    found = read(storage, file, logs, rules, memory=memory)
     assert sorted(found, key=lambda each: (each["id"], each["ts"], each["v"])) == expected
 
 
-def test_deletes_meet_the_copies_of_a_key_by_their_positions():
+@pytest.mark.parametrize("memory", [None, 1])
+def test_deletes_meet_the_copies_of_a_key_by_their_positions(memory):
     """A delete block has positions, too; so have updates of some columns, which keep the others of each row."""
     base = [row("a", 1, "first"), row("b", 1), row("a", 3, "second"), row("c", 1)]
     delete = encode_delete_block([DeletedKey("a", "p", ())])
@@ -186,12 +193,15 @@ def test_deletes_meet_the_copies_of_a_key_by_their_positions():
         others = [row("b", 1), row("c", 1)]
         keys = {int(HeaderKey[name]): value for name, value in {**header, "INSTANT_TIME": "1"}.items()}
         log = log_file(storage, 1, encode_log_block(LogBlock(BlockType.DELETE, keys, delete)))
-        assert read(storage, base_file(storage, base), [log]) == [*deleted, *others]
+        assert read(storage, base_file(storage, base), [log], memory=memory) == [*deleted, *others]
         log = log_file(storage, 1, data_block([{"id": "a", "ts": 5}], some, IS_PARTIAL="true", **header))
-        assert sorted(read(storage, base_file(storage, base), [log]), key=str) == sorted([*updated, *others], key=str)
+        assert sorted(read(storage, base_file(storage, base), [log], memory=memory), key=str) == sorted(
+            [*updated, *others], key=str
+        )
 
 
-def test_updates_of_some_columns_keep_the_others():
+@pytest.mark.parametrize("memory", [None, 1])
+def test_updates_of_some_columns_keep_the_others(memory):
     """Of the base row where it is older, and of whole rows in the logs; a later base row keeps all of its own."""
     storage = MemoryStorage("/t")
     base = base_file(storage, [row("a", 1, "x"), row("b", 9, "y"), row("c", 1, "z")])
@@ -201,10 +211,16 @@ def test_updates_of_some_columns_keep_the_others():
         log_file(storage, 1, data_block([row("n", 1, "new")])),
         log_file(storage, 2, data_block(updates, some, IS_PARTIAL="true")),
     ]
-    assert read(storage, base, logs) == [row("a", 2, "x"), row("b", 9, "y"), row("c", 1, "z"), row("n", 2, "new")]
+    assert read(storage, base, logs, memory=memory) == [
+        row("a", 2, "x"),
+        row("b", 9, "y"),
+        row("c", 1, "z"),
+        row("n", 2, "new"),
+    ]
 
 
-def test_files_of_other_ages_are_read_in_the_types_of_today():
+@pytest.mark.parametrize("memory", [None, 1])
+def test_files_of_other_ages_are_read_in_the_types_of_today(memory):
     """Columns that came later, and those that were widened, in the base file as in the logs."""
     storage = MemoryStorage("/t")
     old = pa.schema([("id", pa.string()), ("ts", pa.int32())])
@@ -214,18 +230,22 @@ def test_files_of_other_ages_are_read_in_the_types_of_today():
         log_file(storage, 1, data_block([{"id": "a", "ts": 2}, {"id": "b", "ts": 3}], old)),
         log_file(storage, 2, data_block([{"id": "c", "ts": 2**40, "x": math.pi}], new)),
     ]
-    assert read(storage, base, logs, schema=new) == [
+    assert read(storage, base, logs, schema=new, memory=memory) == [
         {"id": "a", "ts": 2, "x": None}, {"id": "b", "ts": 7, "x": None}, {"id": "c", "ts": 2**40, "x": math.pi},
     ]  # fmt: skip
 
 
-def test_an_ordering_field_that_came_later_is_null_in_older_files():
+@pytest.mark.parametrize("memory", [None, 1])
+def test_an_ordering_field_that_came_later_is_null_in_older_files(memory):
     """A row without an ordering value gives way to every record of the logs."""
     storage = MemoryStorage("/t")
     old = pa.schema([("id", pa.string()), ("v", pa.string())])
     base = base_file(storage, [{"id": "a", "v": "x"}, {"id": "b", "v": "y"}], old)
     logs = [log_file(storage, 1, data_block([row("a", -1)]))]
-    assert sorted(read(storage, base, logs), key=str) == [row("a", -1), {"id": "b", "ts": None, "v": "y"}]
+    assert sorted(read(storage, base, logs, memory=memory), key=str) == [
+        row("a", -1),
+        {"id": "b", "ts": None, "v": "y"},
+    ]
 
 
 @pytest.mark.parametrize(
