@@ -6,7 +6,6 @@ Source: rules/table-services E.1; Hudi ``HoodieCompactionConfig``.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import attrs
@@ -76,13 +75,6 @@ def compaction_config(settings: Settings) -> CompactionConfig:
     Raises:
         ConfigError: A value is invalid, or a strategy is a class that hudi_py does not know.
     """
-    regex = settings[keys.COMPACTION_PARTITION_REGEX]
-    try:
-        # Tried here, so that a mistake in it is reported before a plan is begun.
-        re.compile(regex)
-    except re.error as error:
-        name = keys.COMPACTION_PARTITION_REGEX.name
-        raise ConfigError(f"{name}={regex} is not a regular expression: {error}") from error
     return CompactionConfig(
         trigger=settings[keys.COMPACT_TRIGGER],
         delta_commits_max=settings[keys.COMPACT_DELTA_COMMITS_MAX],
@@ -92,7 +84,7 @@ def compaction_config(settings: Settings) -> CompactionConfig:
         log_bytes_min=settings[keys.COMPACTION_LOG_BYTES_MIN],
         log_files_min=settings[keys.COMPACTION_LOG_FILES_MIN],
         days=settings[keys.COMPACTION_DAYS],
-        partition_regex=regex or None,
+        partition_regex=settings[keys.COMPACTION_PARTITION_REGEX] or None,
         max_file_bytes=settings[keys.PARQUET_MAX_FILE_SIZE],
         log_blocks_min=settings[keys.LOG_COMPACTION_BLOCKS_MIN],
         memory_bytes=settings[keys.COMPACTION_MEMORY_BYTES],

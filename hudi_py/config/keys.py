@@ -206,7 +206,7 @@ COMPACTION_LOG_FILES_MIN: Final = Key("hoodie.compaction.logfile.num.threshold",
 COMPACTION_DAYS: Final = Key("hoodie.compaction.daybased.target.partitions", whole(0), 10)
 LOG_COMPACTION_INLINE: Final = Key("hoodie.log.compaction.inline", flag, False)
 LOG_COMPACTION_BLOCKS_MIN: Final = Key("hoodie.log.compaction.blocks.threshold", whole(1), 5)
-COMPACTION_PARTITION_REGEX: Final = Key("hoodie.compaction.partition.path.regex", as_text, "")
+COMPACTION_PARTITION_REGEX: Final = Key("hoodie.compaction.partition.path.regex", pattern, "")
 
 PARTITION_TTL_TYPE: Final = Key(
     "hoodie.partition.ttl.management.strategy.type", one_of("KEEP_BY_TIME", "KEEP_BY_CREATION_TIME"), "KEEP_BY_TIME"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
@@ -97,12 +98,28 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def pattern(value: str) -> str:
-    """Return the text if it is a regular expression."""
+    """Return the text if it is a regular expression that means the same in Java and here, see `java_pattern`."""
     try:
-        re.compile(value)
+        java_pattern(value)
     except re.error as error:
         raise ValueError(f"a regular expression: {error}") from None
     return value
+
+
+def java_pattern(value: str) -> re.Pattern[str]:
+    """
+    Compile a regular expression that was written for Java.
+
+    Raises:
+        re.error: It is none, or Java reads it in another way.
+    """
+    with warnings.catch_warnings():
+        # ``[a-z&&[^x]]`` is an intersection in Java, and a set of these characters here.
+        warnings.simplefilter("error", FutureWarning)
+        try:
+            return re.compile(value, re.ASCII)  # as in Java, \d and \w stand for no letters but those of ASCII
+        except FutureWarning as warning:
+            raise re.error(f"{warning}; Java takes it for another set of characters") from None
 
 
 INDEXES: Final = (

@@ -31,7 +31,7 @@ from hudi_py.rows.column_ids import outdates_statistics
 from hudi_py.rows.log_reading import LogReading, log_reading
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.rows.row_order import RowOrder, check_order
-from hudi_py.services.clustering.stored import changed_by, order_of, works_of
+from hudi_py.services.clustering.stored import changed_by, order_of, refuse_odd_plan, works_of
 from hudi_py.services.clustering.tasks import ClusteringJob, GroupWork
 from hudi_py.services.rewriting.tasks import COPIES
 from hudi_py.timeline.contents import Contents
@@ -67,12 +67,14 @@ class StoredPlans:
         Return what a stored plan stands for now; if it is no longer valid, the reason.
 
         Raises:
-            CorruptMetadata: The plan, or a commit since then, does not decode.
+            CorruptMetadata: The plan, or a commit since then, does not decode, or the plan would change rows.
+            UnsupportedTable: The plan asks for more than to move rows.
         """
         timeline, listing = open_snapshot(self.contents.store, self.table, self.settings)
         plan = self.contents.requested_replace(instant).clustering_plan
         if plan is None:
             raise CorruptMetadata(f"{instant} of {self.contents.store.storage.root} has no plan")
+        refuse_odd_plan(plan, f"{instant} of {self.contents.store.storage.root}")
         groups = plan.file_groups
         later = [
             each

@@ -7,12 +7,12 @@ Source: rules/table-services E-31, E-33; Hudi ``PartitionAwareClusteringPlanStra
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 
 import attrs
 
 from hudi_py.config.clustering import ClusteringConfig
+from hudi_py.config.parse import java_pattern
 from hudi_py.fsview.build import ViewContext
 from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Instant
@@ -35,7 +35,7 @@ def chosen_partitions(paths: Collection[str], config: ClusteringConfig, hour: in
     else:
         chosen = sorted(paths)
         if config.regex:
-            chosen = [path for path in chosen if re.fullmatch(config.regex, path)]
+            chosen = [path for path in chosen if java_pattern(config.regex).fullmatch(path)]
     return _filtered(chosen, config, hour)
 
 

@@ -9,13 +9,54 @@ would be visible at times before it, so such a plan is not carried out any more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
+from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.fsview.build import GroupKey
 from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import ClusteringPlan, ClusteringSlice, CommitMetadata
 from hudi_py.services.clustering.plan import LAYOUT, SORT_COLUMNS
 from hudi_py.services.clustering.tasks import GroupWork
+
+_PACKAGE: Final = "org.apache.hudi.client.clustering.run.strategy."
+_RUNNERS: Final = tuple(
+    f"{_PACKAGE}{name}ExecutionStrategy"
+    for name in (
+        "SparkSortAndSize", "SparkSingleFileSort", "SparkBinaryCopyClustering", "SparkStreamCopyClustering",
+        "JavaSortAndSize",
+    )
+)  # fmt: skip
+"""Classes of Apache Hudi that move rows as they are, into as many files as the plan says, sorted if it says so."""
+
+
+def refuse_odd_plan(plan: ClusteringPlan, source: str) -> None:
+    """
+    Refuse a stored plan that asks for more than to move rows, or that would change rows.
+
+    Args:
+        plan: The stored plan.
+        source: Instant and table, for messages.
+
+    Raises:
+        UnsupportedTable: It names a Java class that may do more.
+        CorruptMetadata: It has a file group twice, whose rows would be there twice, or puts rows of one partition into
+            another.
+    """
+    name = (plan.strategy.class_name if plan.strategy is not None else None) or ""
+    if name and name not in _RUNNERS:
+        raise UnsupportedTable(
+            f"{source} is carried out by the Java class {name}, which may do more than move rows; let Apache Hudi "
+            "carry it out, or withdraw the plan with hudi-py cluster --cancel"
+        )
+    seen: set[GroupKey] = set()
+    for group in plan.input_groups:
+        if len({each.partition_path or "" for each in group.slices}) > 1:
+            raise CorruptMetadata(f"{source} is damaged: a group has files of several partitions")
+        for key in map(_key, group.slices):
+            if key in seen:
+                raise CorruptMetadata(f"{source} is damaged: it has file group {key[1]} in partition {key[0]!r} twice")
+            seen.add(key)
 
 
 def works_of(plan: ClusteringPlan, latest: Mapping[GroupKey, FileSlice]) -> list[GroupWork] | str:

@@ -51,8 +51,16 @@ def planned_slices(
         )
     sizes: dict[str, dict[str, int | None]] = {}
     found = []
+    seen: set[tuple[str, str | None]] = set()
     for operation in plan.operations:
         partition = operation.partition_path or ""
+        # Two new base files of one time: which of them readers take is chance.
+        if (partition, operation.file_id) in seen:
+            raise CorruptMetadata(
+                f"{source}: the plan of {instant} is damaged: it has file group {operation.file_id} in partition "
+                f"{partition!r} twice"
+            )
+        seen.add((partition, operation.file_id))
         if partition not in sizes:
             sizes[partition] = {e.name: e.size_bytes for e in listing.partition(partition, details=True)}
         each = _slice(operation, sizes[partition], instant, source)

@@ -7,7 +7,6 @@ and its subclasses.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
 from typing import Final
@@ -15,6 +14,7 @@ from typing import Final
 import attrs
 
 from hudi_py.config.compaction import CompactionConfig
+from hudi_py.config.parse import java_pattern
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import parse_instant_time
@@ -212,7 +212,7 @@ def _earlier_days(partitions: Sequence[str], config: CompactionConfig, today: da
 
 
 def _matching(partitions: Sequence[str], config: CompactionConfig, _today: date) -> frozenset[str]:
-    pattern = re.compile(config.partition_regex or ".*")
+    pattern = java_pattern(config.partition_regex or ".*")
     return frozenset(path for path in partitions if pattern.fullmatch(path))
 
 

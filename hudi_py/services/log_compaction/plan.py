@@ -171,9 +171,14 @@ def why_outdated(
     for instant in timeline.instants:
         if instant.action in (Action.COMMIT, Action.COMPACTION) and instant.requested_time > requested_time:
             return f"{instant} is later, and merges its log files itself"
+    seen: set[GroupKey] = set()
     for operation in plan.operations:
         key = (operation.partition_path or "", operation.file_id or "")
         where = f"file group {key[1]} in partition {key[0]!r}"
+        # Only the last of two merged blocks for the same blocks would count.
+        if key in seen:
+            return f"its plan has {where} twice"
+        seen.add(key)
         found = latest.get(key)
         if found is None or found.base_instant_time != operation.base_instant_time:
             return f"{where} has been rewritten since"

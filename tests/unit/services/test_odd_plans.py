@@ -1,0 +1,156 @@
+"""Stored plans with contents that neither side writes, or that ask for more than is served: refused, rows stay."""
+
+import attrs
+import pytest
+
+from hudi_py.config.compaction import compaction_config
+from hudi_py.config.settings import Settings
+from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError, UnsupportedTable
+from hudi_py.model.instant import Action
+from hudi_py.model.records import RequestedReplaceMetadata, Strategy
+from hudi_py.txn.commit import Prepared
+from support import writes
+
+VERSIONS = [6, 9]
+QUICK = writes.ALONE | {"hoodie.index.bloom.num_entries": 100, "hoodie.parquet.small.file.limit": 0}
+MOR = QUICK | {
+    "hoodie.table.type": "MERGE_ON_READ",
+    "hoodie.compact.inline.max.delta.commits": 1,
+    "hoodie.log.compaction.blocks.threshold": 1,
+}
+
+
+def table_of(version, settings=QUICK):
+    """Two partitions, each with two file groups; of a merge-on-read table, one with a log file."""
+    storage = writes.create_table(version, **settings)
+    for number in range(2):
+        rows = [{"id": f"{region}{number}", "region": region, "ts": 1} for region in ("eu", "us")]
+        writes.upsert(storage, rows, operation="INSERT", **settings)
+    writes.upsert(storage, [{"id": "eu0", "region": "eu", "ts": 2}], **settings)
+    return storage
+
+
+def with_plan(storage, settings, change):
+    """The table with a pending clustering whose plan was changed."""
+    table = writes.open_table(storage, **settings)
+    instant = table.services.clustering().schedule()
+    plan = table.contents.requested_replace(instant).clustering_plan
+    table.cancel_clustering(instant.requested_time)
+    store = writes.open_table(storage, **settings).contents.store
+    odd = RequestedReplaceMetadata(operation_type="CLUSTER", clustering_plan=change(plan), extra_metadata={}, version=1)
+    Prepared(store, store.layout.clustering, store.new_time(store.load())).request(odd)
+    return writes.open_table(storage, **settings)
+
+
+def a_group_twice(plan):
+    return attrs.evolve(plan, input_groups=plan.input_groups * 2)
+
+
+def partitions_mixed(plan):
+    first, *others = plan.input_groups
+    slices = (*first.slices, *(each for group in others for each in group.slices))
+    return attrs.evolve(plan, input_groups=(attrs.evolve(first, slices=slices),))
+
+
+def class_named(name):
+    return lambda plan: attrs.evolve(plan, strategy=Strategy(class_name=name, strategy_params={}))
+
+
+RUN = "org.apache.hudi.client.clustering.run.strategy."
+ODD = {
+    "twice": (a_group_twice, CorruptMetadata, "twice"),
+    "partitions": (partitions_mixed, CorruptMetadata, "several partitions"),
+    "class": (class_named("com.example.Masking"), UnsupportedTable, "com.example.Masking"),
+    "buckets": (class_named(f"{RUN}SparkConsistentBucketClusteringExecutionStrategy"), UnsupportedTable, "Consistent"),
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("odd", ODD)
+def test_a_clustering_plan_that_would_change_rows_is_refused(version, odd):
+    """By a run as by name, before a file is written; it can be cancelled, and then all is as before."""
+    change, error, words = ODD[odd]
+    storage = table_of(version)
+    before, table = writes.rows_of(storage), with_plan(storage, QUICK, change)
+    (pending,) = table.timeline.pending()
+    files = storage.files()
+    for run in (table.cluster, lambda: table.run_clustering(table.services.clustering(), pending.requested_time)):
+        with pytest.raises(error, match=words):
+            run()
+    assert storage.files() == files
+    table.cancel_clustering(pending.requested_time)
+    assert table.cluster()
+    assert writes.rows_of(storage) == before
+
+
+@pytest.mark.parametrize("name", ["SparkSingleFileSort", "SparkBinaryCopyClustering", "JavaSortAndSize"])
+def test_plans_for_other_classes_that_move_rows_are_carried_out(name):
+    """Apache Hudi has several, which write the same rows."""
+    storage = table_of(9)
+    before = writes.rows_of(storage)
+    assert with_plan(storage, QUICK, class_named(f"{RUN}{name}ExecutionStrategy")).cluster()
+    assert writes.rows_of(storage) == before
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("action", [Action.COMPACTION, Action.LOG_COMPACTION])
+def test_a_compaction_plan_that_names_a_file_group_twice_is_refused(version, action):
+    """Readers would take one of two new files by chance; rows stay as they are."""
+    storage = table_of(version, MOR)
+    before, table = writes.merged_rows_of(storage), writes.open_table(storage, **MOR)
+    is_log = action is Action.LOG_COMPACTION
+    plan = (table.services.log_compaction() if is_log else table.services.compaction()).plan().plan
+    assert plan.operations
+    store = table.contents.store
+    twice = attrs.evolve(plan, operations=plan.operations * 2)
+    time = Prepared(store, action, store.new_time(store.load())).request(twice).instant.requested_time
+    table = writes.open_table(storage, **MOR)
+    with pytest.raises((CorruptMetadata, RefusedError), match="twice"):
+        (table.compact_logs if is_log else table.compact)(instant=time)
+    assert writes.merged_rows_of(storage) == before
+    (table.cancel_log_compaction if is_log else table.cancel_compaction)(time)
+    assert table.compact()
+    assert writes.merged_rows_of(storage) == before
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_instant_of_another_kind_is_not_carried_out(version):
+    """Each verb knows its own pending plans only; nothing is written."""
+    storage = table_of(version, MOR)
+    table = writes.open_table(storage, **MOR)
+    times = {"clustering": table.services.clustering().schedule().requested_time}
+    writes.upsert(storage, [{"id": "x", "region": "ap", "ts": 1}], operation="INSERT", **MOR)
+    writes.upsert(storage, [{"id": "x", "region": "ap", "ts": 2}], **MOR)
+    table = writes.open_table(storage, **MOR)
+    times["compaction"] = table.schedule_compaction()
+    times["write"] = table.timeline.completed("deltacommit")[0].requested_time
+    files = storage.files()
+    verbs = {
+        "compaction": (lambda time: table.compact(instant=time), table.cancel_compaction),
+        "log compaction": (lambda time: table.compact_logs(instant=time), table.cancel_log_compaction),
+        "clustering": (
+            lambda time: table.run_clustering(table.services.clustering(), time),
+            table.cancel_clustering,
+        ),
+    }
+    for verb, calls in verbs.items():
+        for kind, time in times.items():
+            for call in () if kind == verb else calls:
+                with pytest.raises(ConfigError, match=f"no pending {verb}"):
+                    call(time)
+    assert storage.files() == files
+
+
+def test_patterns_that_java_reads_in_another_way_are_refused():
+    """Others mean what they mean there: letters of other scripts are no word characters."""
+    name = "hoodie.compaction.partition.path.regex"
+    with pytest.raises(ConfigError, match=r"regular expression.*another set of characters"):
+        compaction_config(Settings({name: "[a-z&&[^x]]"}))
+    package = "org.apache.hudi.table.action.compact.strategy.PartitionRegexBasedCompactionStrategy"
+    settings = {**MOR, name: r"\w+", "hoodie.compaction.strategy": package}
+    storage = writes.create_table(9, **settings)
+    for ts in (1, 2):
+        rows = [{"id": f"{region}0", "region": region, "ts": ts} for region in ("eu", "über")]
+        writes.upsert(storage, rows, **settings)
+    plan = writes.open_table(storage, **settings).services.compaction().plan().plan
+    assert [each.partition_path for each in plan.operations] == ["eu"]
