@@ -86,7 +86,7 @@ def test_a_limit_of_a_clustering_leaves_groups_for_the_next(run, tmp_path):
     assert plan["would_schedule"]
     limited = document(run, "cluster", table, "--dry-run", "--max-bytes", "1")
     assert not limited["would_schedule"]
-    assert "maximum number of bytes" in limited["left_out"][0]["reason"]
+    assert "larger than a plan may be (--max-bytes" in limited["left_out"][0]["reason"]
 
 
 def test_the_exit_code_tells_what_limits_left(run, tmp_path):

@@ -26,6 +26,11 @@ _STRATEGY: Final = "org.apache.hudi.client.clustering.run.strategy.SparkSortAndS
 _MB: Final = 1024 * 1024
 _TOO_MANY: Final = "the plan has its maximum number of groups; the next plan has the rest"
 _TOO_LARGE: Final = "the plan has its maximum number of bytes; the next plan has the rest"
+# Not "the next plan has it": that has the same limit.
+_NEVER_FITS: Final = (
+    "its group alone is larger than a plan may be (--max-bytes, hoodie_py.clustering.max.bytes); raise that limit, or "
+    "lower hoodie.clustering.plan.strategy.max.bytes.per.group"
+)
 _ALONE: Final = "there is no other small file in its partition to join it with"
 
 
@@ -76,7 +81,7 @@ class PlannedClustering:
     @property
     def left_by_limits(self) -> int:
         """Number of file groups that the next plan has, because this one is full."""
-        return len(self._left())
+        return len(self._left(_TOO_MANY, _TOO_LARGE))
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -85,10 +90,10 @@ class PlannedClustering:
 
         It looks only into these and into what was written since this plan.
         """
-        return tuple(sorted(self.skipped | {path for path, _ in self._left()}))
+        return tuple(sorted(self.skipped | {path for path, _ in self._left(_TOO_MANY, _TOO_LARGE, _NEVER_FITS)}))
 
-    def _left(self) -> list[tuple[str, str]]:
-        return [key for key, reason in self.left_out.items() if reason in (_TOO_MANY, _TOO_LARGE)]
+    def _left(self, *reasons: str) -> list[tuple[str, str]]:
+        return [key for key, reason in self.left_out.items() if reason in reasons]
 
 
 def plan_clustering(partitions: Iterable[Candidates], config: ClusteringConfig) -> PlannedClustering:
@@ -108,24 +113,24 @@ def plan_clustering(partitions: Iterable[Candidates], config: ClusteringConfig) 
         # Groups never cross partitions: a file group has one, and its replacement has to lie there, too.
         made = packed_groups(partition.slices, config) if config.is_packed else hudi_groups(partition.slices, config)
         planned: set[str] = set()
-        why = _ALONE
+        reasons: dict[str, str] = {}
         for slices in made:
             group = PlannedGroup(partition_path=path, slices=slices, outputs=output_files(slices, config))
+            ids = [file_slice.file_id for file_slice in slices]
             # Counted on in spite of a full plan, so that each group that is left out gets its reason.
-            if len(groups) >= config.groups_max:
-                why = _TOO_MANY
+            if config.bytes_max is not None and group.size_bytes > config.bytes_max:
+                reasons |= dict.fromkeys(ids, _NEVER_FITS)
+            elif len(groups) >= config.groups_max:
+                reasons |= dict.fromkeys(ids, _TOO_MANY)
             elif bytes_left is not None and group.size_bytes > bytes_left:
-                why = _TOO_LARGE
+                reasons |= dict.fromkeys(ids, _TOO_LARGE)
             else:
                 groups.append(group)
-                planned |= {file_slice.file_id for file_slice in slices}
+                planned.update(ids)
                 bytes_left = None if bytes_left is None else bytes_left - group.size_bytes
-        in_groups = {file_slice.file_id for slices in made for file_slice in slices}
         for file_slice in partition.slices:
             if file_slice.file_id not in planned:
-                left_out[path, file_slice.file_id] = (
-                    why if file_slice.file_id in in_groups else _not_grouped(made, config)
-                )
+                left_out[path, file_slice.file_id] = reasons.get(file_slice.file_id) or _not_grouped(made, config)
     return PlannedClustering(groups=tuple(groups), left_out=left_out, config=config)
 
 

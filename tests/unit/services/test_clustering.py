@@ -191,6 +191,11 @@ def test_limits_of_a_plan_leave_files_out_and_say_why():
     bounded = planned([10] * 8, group_bytes_max=20, target_bytes=20, bytes_max=45)
     assert bounded.size_bytes == 40
     assert all("maximum number of bytes" in reason for reason in bounded.left_out.values())
+    assert bounded.left_by_limits == 4
+    never = planned([30, 30, 10, 10], group_bytes_max=60, target_bytes=20, bytes_max=45)  # nor has the next plan room
+    assert [len(group.slices) for group in never.groups] == [2]
+    assert all("larger than a plan may be" in reason for reason in never.left_out.values())
+    assert (never.left_by_limits, never.missing) == (0, ("p",))
     alone = planned([10], single_group=False)
     assert (alone.groups, list(alone.left_out.values())) == (
         (),
