@@ -64,6 +64,11 @@ def planned_slices(
         if partition not in sizes:
             sizes[partition] = {e.name: e.size_bytes for e in listing.partition(partition, details=True)}
         each = _slice(operation, sizes[partition], instant, source)
+        # Names of log files tell their slice in layout 1: rows of an older one are in the base file, or are outdated.
+        if context.log_naming.tells_slice and any(log.instant_time != each.base_instant_time for log in each.log_files):
+            raise CorruptMetadata(
+                f"{source}: the plan of {instant} is damaged: {operation.file_id} has log files of another slice"
+            )
         missing = [file.name for file in each.files if file.name not in sizes[partition]]
         # No reader opens a replaced group, so its rows need no new base file.
         if missing and (partition, each.file_id) in context.replaced:

@@ -154,3 +154,24 @@ def test_patterns_that_java_reads_in_another_way_are_refused():
         writes.upsert(storage, rows, **settings)
     plan = writes.open_table(storage, **settings).services.compaction().plan().plan
     assert [each.partition_path for each in plan.operations] == ["eu"]
+
+
+def test_a_compaction_plan_with_log_files_of_another_slice_is_refused():
+    """In table version 6 their names tell it; their rows are in a base file already, or outdated."""
+    storage = table_of(6, MOR)
+    table = writes.open_table(storage, **MOR)
+    assert table.compact()
+    writes.upsert(storage, [{"id": "eu0", "region": "eu", "ts": 3}], **MOR)
+    before, table = writes.merged_rows_of(storage), writes.open_table(storage, **MOR)
+    (operation,) = table.services.compaction().plan().plan.operations
+    older = [
+        path.rpartition("/")[2] for path in storage.files() if f".{operation.file_id}_" in path and ".log." in path
+    ]
+    store = table.contents.store
+    odd = attrs.evolve(operation, delta_file_paths=tuple(sorted(older)))
+    assert len(older) > len(operation.delta_file_paths)
+    plan = attrs.evolve(table.services.compaction().plan().plan, operations=(odd,))
+    time = Prepared(store, Action.COMPACTION, store.new_time(store.load())).request(plan).instant.requested_time
+    with pytest.raises(CorruptMetadata, match="another slice"):
+        writes.open_table(storage, **MOR).compact(instant=time)
+    assert writes.merged_rows_of(storage) == before
