@@ -81,18 +81,18 @@ def reader(first: int, rows: int, version: int = 1) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(SCHEMA, batches(first, rows, version))
 
 
-def small_files(path: str, rows: int) -> None:
+def small_files(path: str, rows: int, given: dict[str, str] = TABLE) -> None:
     """Twenty commits, each with a file in every partition."""
     for number in range(COMMITS):
         share = rows // COMMITS
-        settings = {**TABLE, "hoodie.datasource.write.operation": "bulk_insert"}
+        settings = {**given, "hoodie.datasource.write.operation": "bulk_insert"}
         table = hudi_py.write(path, reader(number * share, share), operation="bulk_insert", settings=settings)
         assert table.instant
 
 
-def with_logs(path: str, rows: int) -> None:
+def with_logs(path: str, rows: int, given: dict[str, str] = TABLE) -> None:
     """A fifth of the rows in log files."""
-    settings = {**TABLE, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+    settings = {**given, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
     hudi_py.write(path, reader(0, rows), operation="bulk_insert", settings=settings)
     hudi_py.write(path, reader(0, rows // 5, 2), operation="upsert", settings=settings)
 
@@ -209,16 +209,16 @@ def measure(given: argparse.Namespace, scratch: Path) -> None:
 
 
 def memory(given: argparse.Namespace, scratch: Path) -> None:
-    """Peaks of processes of their own."""
+    """Peaks of processes of their own; row groups are small, so that those of the small table are as large."""
+    small_groups = {"hoodie.parquet.block.size": str(1 << 20)}
+    table = {**TABLE, **small_groups}
     for workload in given.workloads.split(","):
         for factor in (1, 10):
             path = scratch / f"{workload.replace(' ', '-')}-{factor}"
             rows = given.rows * factor
-            (with_logs if workload == "compaction" else small_files)(str(path), rows)
+            (with_logs if workload == "compaction" else small_files)(str(path), rows, table)
             settings = {} if workload == "compaction" else clustering_settings(str(path), workload)
-            settings |= {each: str(given.limit_mb << 20) for each in LIMITS} | {
-                "hoodie.parquet.block.size": str(1 << 20)
-            }
+            settings |= {each: str(given.limit_mb << 20) for each in LIMITS} | small_groups
             command = [sys.executable, __file__, "--alone", str(path), workload, json.dumps(settings)]
             found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             shown = {"workload": workload, "rows": rows, "peak_mb": found["peak_mb"], "cpu": round(found["cpu"], 2)}
@@ -235,7 +235,7 @@ def main() -> None:
     parser.add_argument("--workloads", default="small files,compaction,z-order")
     parser.add_argument("--scratch", type=Path)
     parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--limit-mb", type=int, default=32)
+    parser.add_argument("--limit-mb", type=int, default=4)
     parser.add_argument("--alone", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.alone:
