@@ -10,7 +10,8 @@ takes the lock, the conflict check, the look at one's own instant or the fence o
 ``--release`` of Apache Hudi as one of the writers.
 
 ``matrix`` plays each operation by each engine on each kind of table, beside a ``--release`` of Apache Hudi that reads,
-upserts, compacts and cleans in between; ``--sequences`` says how often, each time in another order.
+upserts, compacts and cleans in between; ``--sequences`` says how often, each time in another order. None is begun
+after ``--minutes``.
 
 ``histories`` plays that many random histories of all services against a model of the rows (``tests/property``),
 prints each that breaks a law, as short as it can be made, and in the end the seeds and how often each step was done or
@@ -41,7 +42,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--bound", type=int, default=2, help="preemptions of a simulated order")
     parser.add_argument("--trios", type=int, default=0, help="random sets of three actors to simulate, too")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="when to begin no further simulation")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="when to begin nothing further")
     parser.add_argument("--without", default="", choices=["", "check", "fence", "lock", "look"])
     parser.add_argument("--writers", type=int, default=5, help="processes of one history")
     parser.add_argument("--steps", type=int, default=25, help="of each of these processes")
@@ -177,6 +178,7 @@ def _beside_hudi(given: argparse.Namespace) -> Callable[..., tuple[list[str], Co
 
 def _matrix(given: argparse.Namespace) -> int:
     """Play the whole product; a table that breaks a law is kept."""
+    import itertools
     import os
     import shutil
     import tempfile
@@ -193,7 +195,10 @@ def _matrix(given: argparse.Namespace) -> int:
     spark = local_session("matrix", cores=2, memory="1g", **{"spark.sql.session.timeZone": "UTC"})
     spark.sparkContext.setLogLevel("OFF")
     peer, broken, cases = RealHudi(given.release), 0, 0
-    for case in (each for seed in range(given.seed, given.seed + given.sequences) for each in whole(seed)):
+    until_s = time.monotonic() + given.minutes * 60
+    for case in itertools.chain.from_iterable(map(whole, range(given.seed, given.seed + given.sequences))):
+        if time.monotonic() > until_s:
+            break
         folder, cases = Path(tempfile.mkdtemp(prefix="matrix")), cases + 1
         try:
             Played(case, peer, spark, folder / "t").play()

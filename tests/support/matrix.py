@@ -98,6 +98,7 @@ def whole(seed: int) -> list[Case]:
         steps = list(itertools.product(OPERATIONS, ENGINES))
         random.Random(f"{seed} {table_type} {index} {metadata}").shuffle(steps)
         found.append(Case(table_type, index, metadata, tuple(steps)))
+    random.Random(seed).shuffle(found)  # so that a run that ends early has seen some of everything
     return found
 
 
