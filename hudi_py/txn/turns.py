@@ -29,8 +29,15 @@ class _Mine(threading.local):
         self.later: dict[str, list[Callable[[], object]]] = {}
 
 
-_consumed: ContextVar[frozenset[str]] = ContextVar("hudi_py_consumed", default=frozenset())
-"""Tables of writes that take their rows at this moment, in this thread or one that has its context."""
+class _Taking:
+    """A write that takes its rows, until it has them; code with a copy of its context may run later than that."""
+
+    def __init__(self, table: str) -> None:
+        self.table, self.is_over = table, False
+
+
+_taken: ContextVar[tuple[_Taking, ...]] = ContextVar("hudi_py_taken", default=())
+"""Writes that take their rows from this thread, or from one that has its context."""
 _turns: dict[str, threading.RLock] = {}
 _guard = threading.Lock()
 _mine = _Mine()
@@ -60,7 +67,7 @@ def taking_turns(root: str) -> Iterator[None]:
         RefusedError: The caller makes the rows of a write to this table.
     """
     table = _table(root)
-    if table in _consumed.get():
+    if any(taking.table == table and not taking.is_over for taking in _taken.get()):
         raise RefusedError(
             f"{root} is being written with rows that come from the code that calls this (a generator or stream); it "
             "would undo that write, so nothing was done; change the table before or after that write, or make all of "
@@ -95,13 +102,20 @@ def after_turn(root: str, call: Callable[[], object]) -> None:
 @contextmanager
 def taking_rows(root: str) -> Iterator[None]:
     """While a write that has its turn takes its rows from the caller: refuse whatever else this asks of the table."""
-    before = _consumed.set(_consumed.get() | {_table(root)})
+    taking = _Taking(_table(root))
+    before = _taken.set((*_taken.get(), taking))
     try:
         yield
     finally:
-        _consumed.reset(before)
+        taking.is_over = True
+        _taken.reset(before)
 
 
 def _table(root: str) -> str:
-    """By the folder itself, because two threads may come to it by different links."""
-    return root if "://" in root else os.path.realpath(root)
+    """By the folder itself, because two threads may come to it by different links, or names of one store."""
+    scheme, separator, rest = root.partition("://")
+    if not separator:
+        return os.path.realpath(root)
+    # As Hadoop calls it, in whose settings the same table may be named.
+    scheme = "s3" if scheme.lower() == "s3a" else scheme.lower()
+    return f"{scheme}://{rest.rstrip('/')}"

@@ -1,5 +1,6 @@
 """Threads of one process that write one table, each on its own account and without a lock, as programs do."""
 
+import asyncio
 import logging
 import os
 import threading
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hudi_py
+from hudi_py.errors import RefusedError
 from hudi_py.txn.turns import taking_turns
 from support.writes import SCHEMA
 
@@ -60,7 +62,10 @@ def test_every_write_of_every_thread_is_there_once(tmp_path, kind, opened):
     assert not table.timeline.pending()
 
 
-def test_a_link_to_the_table_is_the_table(tmp_path):
+@pytest.mark.parametrize(
+    ("one", "other"), [("{}/t", "{}/link"), ("s3://lake/t", "s3a://lake/t/"), ("s3://lake/t", "S3://lake/t")]
+)
+def test_another_name_of_the_table_is_the_table(tmp_path, one, other):
     """Else two threads that came to it by two names would not wait for each other; who waits says so in the log."""
     (tmp_path / "t").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "t")
@@ -70,15 +75,15 @@ def test_a_link_to_the_table_is_the_table(tmp_path):
     logger = logging.getLogger("hudi_py")
     level = logger.level
 
-    def other():
-        with taking_turns(str(tmp_path / "link")):
-            order.append("other")
+    def second():
+        with taking_turns(other.format(tmp_path)):
+            order.append("second")
 
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
-        with taking_turns(str(tmp_path / "t")):
-            thread = threading.Thread(target=other)
+        with taking_turns(one.format(tmp_path)):
+            thread = threading.Thread(target=second)
             thread.start()
             assert waiting.wait(60)
             order.append("first")
@@ -86,7 +91,33 @@ def test_a_link_to_the_table_is_the_table(tmp_path):
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
-    assert order == ["first", "other"]
+    assert order == ["first", "second"]
+
+
+def test_a_task_of_the_generator_changes_the_table_once_the_write_is_over(tmp_path):
+    """A program with an event loop plans a task while it makes rows; it runs later, with a copy of that moment."""
+    loop = asyncio.new_event_loop()
+    settings = SETTINGS | {"hoodie.memory.merge.max.size": 2000}  # so that the write has begun when its rows come
+    hudi_py.write(tmp_path / "t", rows(("a", "eu", 1)), settings=settings)
+    table, tasks = hudi_py.open_table(tmp_path / "t", settings=settings), []
+
+    async def change():
+        table.upsert(rows(("later", "eu", 1)))
+
+    def batches():
+        yield from rows(*((f"k{number:03}", "eu", 1) for number in range(200))).to_batches()
+        with pytest.raises(RefusedError):  # still under way
+            table.clean()
+        tasks.append(loop.create_task(change()))
+        yield from rows(("b", "eu", 1)).to_batches()
+
+    async def write():
+        table.upsert(pa.RecordBatchReader.from_batches(SCHEMA, batches()))
+        await tasks[0]
+
+    loop.run_until_complete(write())
+    loop.close()
+    assert table.rows().to_arrow().num_rows == 203
 
 
 def test_a_forked_process_does_not_wait_for_threads_that_it_has_not(tmp_path):
