@@ -21,6 +21,7 @@ from hudi_py.writing.bulk import run_mixed_bulk_task
 from hudi_py.writing.generated_keys import with_generated_keys
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.nested import refuse_nested_rows
+from hudi_py.writing.required import Required
 from hudi_py.writing.shape import written_columns
 from hudi_py.writing.share import share_out
 from hudi_py.writing.tasks import run_task
@@ -59,6 +60,7 @@ class ArrowRows:
             schema = self.table.schema.append(pa.field(GENERATED, pa.string()))
             keyed = with_generated_keys(self.table.to_batches(), job.instant_time)
             return ArrowRows(pa.Table.from_batches(keyed, schema=schema)).write(job)
+        Required.of(job).check(self.table.to_batches())
         paths = _partition_paths(job, self.table)
         refuse_nested_rows(job, set(paths.unique().to_pylist()))
         shares = self._shares(job, paths)

@@ -16,6 +16,7 @@ from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.bulk import run_bulk_task
 from hudi_py.writing.generated_keys import with_generated_keys
 from hudi_py.writing.job import TaskIdentity, WriteJob
+from hudi_py.writing.required import Required
 from hudi_py.writing.shape import written_columns
 
 
@@ -48,7 +49,7 @@ class StreamedRows:
 
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`. A bulk insert into a table without partitions needs no temporary file."""
-        batches, schema = self.stream.read(), self.schema
+        batches, schema = Required.of(job).passed(self.stream.read()), self.schema
         if job.keys.generates:
             batches = with_generated_keys(batches, job.instant_time)
             schema = schema.append(pa.field(GENERATED, pa.string()))

@@ -14,7 +14,7 @@ Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``KeyGenUtils``, ``SimpleAvroKeyGenerator``, 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -126,16 +126,26 @@ class KeyGenerator:
             WriteError: A key is null or empty (composite keys: all parts are).
         """
         texts = [(name, _text(_column(batch, name), name, "record key")) for name in self.record_key_fields]
+        refuse_blank_keys(self.record_key_fields, compute.sum(self.blank_keys(batch)).as_py() or 0)
         if len(texts) == 1:
             ((name, text),) = texts
-            # A single field has to have a value; of several fields one is enough, as in Hudi's ``KeyGenUtils``.
-            _refuse_keys(_is_blank(text), name)
             return _prefixed(name, text) if self.single_field_prefixed else text
-        blank = _is_blank(texts[0][1])
-        for _, text in texts[1:]:
-            blank = compute.and_(blank, _is_blank(text))
-        _refuse_keys(blank, ", ".join(self.record_key_fields))
         return _join(",", [_prefixed(name, text) for name, text in texts])
+
+    def blank_keys(self, batch: pa.RecordBatch) -> Array:
+        """
+        Return which rows have no key, as booleans.
+
+        A single field has to have a value; of several fields one is enough, as in Hudi's ``KeyGenUtils``.
+
+        Raises:
+            ConfigError: A key column is absent.
+        """
+        blank: Any = _is_blank(_column(batch, self.record_key_fields[0]))
+        for name in self.record_key_fields[1:]:
+            blank = compute.and_(blank, _is_blank(_column(batch, name)))
+        found: Array = blank
+        return found
 
     def partition_paths(self, batch: pa.RecordBatch) -> Array:
         """
@@ -400,15 +410,22 @@ def _text(column: Array, name: str, role: str) -> Array:
     return text
 
 
-def _is_blank(text: Array) -> Any:
-    return compute.fill_null(compute.equal(text, ""), True)
+def _is_blank(column: Array) -> Any:
+    arrow = column.type
+    if not (pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or str(arrow) == "string_view"):
+        return compute.is_null(column)
+    return compute.fill_null(compute.equal(column.cast(pa.string()), ""), True)
 
 
-def _refuse_keys(blank: Any, names: str) -> None:
-    count = compute.sum(blank).as_py() or 0
+def refuse_blank_keys(names: Sequence[str], count: int) -> None:
+    """
+    Raise if there are rows without a key.
+
+    Raises:
+        WriteError: All rows are refused: one without a key could never be updated or deleted.
+    """
     if count:
-        # All rows are refused: one without a key could never be updated or deleted.
-        raise WriteError(f"record key {names} is null or empty in {count} rows; every row needs a key")
+        raise WriteError(f"record key {', '.join(names)} is null or empty in {count} rows; every row needs a key")
 
 
 def _prefixed(name: str, text: Any) -> Any:

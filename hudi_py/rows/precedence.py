@@ -153,11 +153,20 @@ def refuse_null_ordering(rows: pa.Table, ordering_fields: Sequence[str], deletes
         nulls = compute.is_null(rows.column(name))
         if deletes is not None:
             nulls = compute.and_not(nulls, deletes)
-        count = compute.sum(nulls).as_py() or 0
-        if count:
-            raise WriteError(
-                f"ordering field {name!r} is null in {count} rows; Hudi cannot order such rows, fill it in"
-            )
+        refuse_nulls(name, compute.sum(nulls).as_py() or 0)
+
+
+def refuse_nulls(ordering_field: str, count: int) -> None:
+    """
+    Raise if there are rows without an ordering value.
+
+    Raises:
+        WriteError: There are.
+    """
+    if count:
+        raise WriteError(
+            f"ordering field {ordering_field!r} is null in {count} rows; Hudi cannot order such rows, fill it in"
+        )
 
 
 def incoming_wins(incoming: Sequence[Array], stored: Sequence[Array]) -> Mask:

@@ -17,6 +17,7 @@ from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.log import log
 from hudi_py.spark.shape import arrow_schema
 from hudi_py.writing.job import TaskIdentity, WriteJob
+from hudi_py.writing.required import Required
 from hudi_py.writing.tasks import run_task
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def write_few(rows: pa.Table, job: WriteJob) -> list[WrittenFile]:
     """
     if job.operation == "BULK_INSERT" and job.buckets is None:
         return ArrowRows(rows).write(job)
+    Required.of(job).check(rows.to_batches())
     is_alone = job.anywhere is not None and job.searches
     try:
         return run_task(job, rows.combine_chunks().to_batches(), TaskIdentity(0, 0, 0), is_alone=is_alone)

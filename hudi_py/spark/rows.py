@@ -26,6 +26,7 @@ from hudi_py.spark.columns import estimated_bytes, partitioning, with_generated_
 from hudi_py.spark.engine import described
 from hudi_py.spark.failures import executor_errors
 from hudi_py.spark.few import few_rows, write_few
+from hudi_py.spark.missing import counting_missing
 from hudi_py.spark.scale import TINY_BYTES, Scale
 from hudi_py.spark.session import use_own_python
 from hudi_py.spark.tasks import run_tasks
@@ -45,7 +46,11 @@ def write_rows(frame: DataFrame, job: WriteJob, scale: Scale) -> list[WrittenFil
         HudiError: The first one that a task raised; other tasks may have written files, which markers name.
     """
     use_own_python(frame.sparkSession)
-    with described(frame.sparkSession, f"{job.operation.lower()} {job.instant_time}"), executor_errors():
+    with (
+        described(frame.sparkSession, f"{job.operation.lower()} {job.instant_time}"),
+        counting_missing(frame, job),
+        executor_errors(),
+    ):
         # Before columns are added, which Catalyst would estimate, too.
         guess = estimated_bytes(frame)
         if job.keys.generates:

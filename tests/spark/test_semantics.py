@@ -7,7 +7,7 @@ import pytest
 
 import hudi_py
 from hudi_py.errors import ConfigError, CorruptMetadata, TableNotFound, WriteError
-from support.trips import COMMON, PARTITIONED, ROWS, TWO_PASSES, Trips, hudi_rs_rows, trip
+from support.trips import COMMON, DRIVER_ROWS, PARTITIONED, ROWS, TWO_PASSES, Trips, hudi_rs_rows, trip
 
 pytestmark = pytest.mark.spark
 BOTH_WAYS = pytest.mark.parametrize("way", [{}, TWO_PASSES], ids=["single pass", "two passes"])
@@ -143,6 +143,24 @@ def test_rows_without_a_key_are_refused_and_leave_nothing(way, key, trips):
     table.check()
     assert ["commit completed", "commit completed"] == states(table)
     assert 1 == len(set(base_files(table)) - set(before))
+
+
+@pytest.mark.parametrize("way", [{}, TWO_PASSES, {DRIVER_ROWS: "1000"}], ids=["single pass", "two passes", "driver"])
+def test_rows_that_lack_a_value_are_counted_in_all_tasks(way, spark, tmp_path):
+    """Not those of the task that met one first; rows to delete need no ordering value."""
+    client = hudi_py.WriteClient(spark, str(tmp_path / "t"), {**PARTITIONED, DRIVER_ROWS: "0", **way})
+    rows = spark.range(0, 60, 1, 6).selectExpr(
+        "case when id % 10 = 0 then null when id % 10 = 1 then '' else concat('k', id) end id",
+        "concat('r', id % 7) region",
+        "case when id % 10 = 5 then null else 1L end ts",
+        "id % 20 = 5 _hoodie_is_deleted",
+    )
+    with pytest.raises(WriteError, match="record key id is null or empty in 12 rows"):
+        client.upsert(rows)
+    with pytest.raises(WriteError, match="ordering field 'ts' is null in 3 rows"):
+        client.upsert(rows.where("id != ''"))
+    client.upsert(rows.where("id != '' and (ts is not null or _hoodie_is_deleted)"))
+    assert hudi_py.open_table(tmp_path / "t").rows().to_arrow().num_rows == 42
 
 
 def test_errors_of_the_users_own_code_are_one_line(trips):
