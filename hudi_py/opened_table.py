@@ -251,18 +251,33 @@ class OpenedTable(Shown):
             RefusedError: Two savepoints have this name.
         """
         try:
-            return resolve_time(time, now=self._store.clock.now(), zone=self.zone)
+            return self._time_in(time)
         # Names of savepoints come last, so that none can stand for another time than its text says.
         except ConfigError as error:
             if not isinstance(time, str):
                 raise
-            if is_time(time.strip()) and self._knows(time.strip()):
-                return time.strip()  # not a valid date, but the table has an instant with this time
             savepoints = self.timeline.completed(Action.SAVEPOINT)
             found = time_of_name(time, ((savepoint, self._contents.savepoint(savepoint)) for savepoint in savepoints))
             if found is None:
                 raise ConfigError(f"{error}; and there is no savepoint {time!r}") from error
             return found
+
+    def _time_in(self, time: str | datetime) -> str:
+        """As `resolve_time`, without names of savepoints."""
+        try:
+            return resolve_time(time, now=self._store.clock.now(), zone=self.zone)
+        except ConfigError:
+            if isinstance(time, str) and is_time(time.strip()) and self._knows(time.strip()):
+                return time.strip()  # not a valid date, but the table has an instant with this time
+            raise
+
+    def _is_name(self, time: str | datetime) -> bool:
+        """Whether a user's input can only be the name of a savepoint."""
+        try:
+            self._time_in(time)
+        except ConfigError:
+            return isinstance(time, str)
+        return False
 
     def _knows(self, requested_time: str) -> bool:
         """Return whether an instant of the timeline, active or archived, has this requested time."""

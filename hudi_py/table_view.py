@@ -65,7 +65,8 @@ class TableView(OpenedTable):
         A read-only view of the table at one time. It stays at that time, whatever happens to the table.
 
         Args:
-            as_of: A time as for `resolve_time`; None for the latest snapshot.
+            as_of: A time as for `resolve_time`; None for the latest snapshot. The name of a savepoint reads that
+                savepoint.
             savepoint: Requested time or name of a savepoint, which can be read whatever cleans and archivals came after
                 it.
 
@@ -73,6 +74,9 @@ class TableView(OpenedTable):
             ConfigError: There is no such savepoint, or both arguments are given.
             RefusedError: The rows of that time are no longer complete, or may still change.
         """
+        if savepoint is None and as_of is not None and self._is_name(as_of):
+            # By its own files, which outlive the retention: the time that the name stands for would be refused.
+            as_of, savepoint = None, str(as_of)
         if savepoint is None:
             return self._latest() if as_of is None else self.as_of(as_of)
         if as_of is not None:

@@ -83,9 +83,7 @@ def read(
     if cdc:
         rows_read = opened.change_log(start, end, columns=wanted)
     elif start is None and end is None:
-        given = as_of if savepoint is None else savepoint
-        time = None if given is None else opened.resolve_time(given)
-        at = {"as_of": time} if savepoint is None else {"savepoint": time}
+        at = {"as_of": as_of} if savepoint is None else {"savepoint": savepoint}
         rows_read = opened.rows(where=where, columns=wanted, with_meta=meta, read_optimized=read_optimized, **at)
     else:
         if read_optimized:

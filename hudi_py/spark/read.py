@@ -69,7 +69,8 @@ def read(
             the DataFrame do only where Spark reads the files itself (docs/reading-with-spark.md).
         columns: Names of the columns to return, in this order; others are not read. For a change log: columns of the
             rows before and after.
-        as_of: Instant time, ISO 8601 or duration back from now (``36h``); default: the latest snapshot.
+        as_of: Instant time, ISO 8601, duration back from now (``36h``) or name of a savepoint; default: the latest
+            snapshot.
         savepoint: Instant or name of a savepoint, which can be read whatever cleans came after it.
         start, end: Only rows that changed in that range of time, as for `Table.changes`; ``start="0"`` for everything
             until *end*.
