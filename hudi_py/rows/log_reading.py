@@ -168,16 +168,18 @@ def load_logs(
     """
     source = f"{storage.root}/{join_path(file_slice.partition_path, file_slice.file_id)}"
     read = _without_mixture(records_of(blocks_of(storage, file_slice, logs), shape), logs, source)
+    # Of a range of time, the records decide first which files are read.
+    limit = None if logs.whole else logs.memory_bytes
     held: list[LogRecords] = []
     size = 0
     for each in read:
         held.append(each)
         size += bytes_of(each)
-        if logs.memory_bytes is not None and size > logs.memory_bytes:
+        if limit is not None and size > limit:
             break
     else:
         return _merged_records(held, file_slice, shape, logs, source, has_positions=_have_positions(held, file_slice))
-    parts = stack.enter_context(LogParts(shape, logs.memory_bytes, logs.spill_folder))
+    parts = stack.enter_context(LogParts(shape, limit, logs.spill_folder))
     has_positions = True
     held.reverse()
     while held:
