@@ -14,6 +14,7 @@ from hudi_py.fsview.checked import CheckedListing
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action
+from hudi_py.model.instant_time import is_beginning
 from hudi_py.opened_table import OpenedTable
 from hudi_py.snapshot.moments import EarlierSnapshot, LatestSnapshot, SavepointSnapshot
 from hudi_py.snapshot.overview import ColumnRange, Overview
@@ -287,9 +288,7 @@ class TableView(OpenedTable):
     def _window(self, start: str | datetime | None, end: str | datetime | None) -> Window:
         from hudi_py.snapshot.window import Window
 
-        # `0` and `000`, as Hudi's readers spell the beginning of time, which is not a valid instant.
-        is_beginning = start is None or (isinstance(start, str) and not start.strip("0 "))
-        after = "" if start is None or is_beginning else self.resolve_time(start)
+        after = "" if start is None or is_beginning(start) else self.resolve_time(start)
         return Window(after, None if end is None else self.resolve_time(end))
 
     @property

@@ -41,6 +41,16 @@ def is_time(text: str) -> bool:
     return text.isdecimal() and text.isascii()
 
 
+def is_beginning(time: str | datetime | None) -> bool:
+    """
+    Return whether a range that begins at *time* begins with the table: nothing was given, or zeros.
+
+    Hudi's readers spell the beginning as ``0`` or ``000``, which is not a valid instant. An empty text is no time at
+    all: it comes from a variable that was never set, and the whole table is not what was asked for.
+    """
+    return time is None or (isinstance(time, str) and set(time.strip()) == {"0"})
+
+
 def moment_of(epoch_ms: int, zone: tzinfo = timezone.utc) -> datetime:
     """
     Return the time of *epoch_ms*, milliseconds since 1970, in *zone*.

@@ -14,6 +14,7 @@ import attrs
 import pyarrow as pa
 
 from hudi_py.errors import ConfigError
+from hudi_py.model.instant_time import is_beginning
 from hudi_py.snapshot.batches import Batches
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.snapshot.window import order_times
@@ -121,8 +122,7 @@ class HudiDataSource(DataSource):  # type: ignore[misc]
 
 def settled(question: Question, table: Table) -> Question:
     """The same question about a range of time, whose ends do not move."""
-    is_beginning = question.start is None or not str(question.start).strip("0 ")
-    start = "0" if question.start is None or is_beginning else table.resolve_time(question.start)
+    start = "0" if question.start is None or is_beginning(question.start) else table.resolve_time(question.start)
     if question.end is not None:
         return attrs.evolve(question, start=start, end=table.resolve_time(question.end))
     by_completion = table.config.format.layout.has_completion_times

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.model.instant_time import is_beginning
 from hudi_py.snapshot.deleted import DELETED
 from hudi_py.spark.pieces import batches_of, in_tasks
 from hudi_py.spark.python_sources import DataSourceStreamReader, InputPartition
@@ -72,7 +73,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
     def initialOffset(self) -> dict[str, str]:  # noqa: N802  # Spark's name
         """Where a query without a checkpoint begins: before the first commit, or at *start*."""
         start = self._asked.question.start
-        if start is None or not str(start).strip("0 "):
+        if start is None or is_beginning(start):
             return {_TIME: ""}
         if start == LATEST:
             return self.latestOffset()

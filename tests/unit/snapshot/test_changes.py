@@ -50,6 +50,17 @@ def test_the_begin_is_left_out_and_the_end_is_in(table):
     assert rows(table.changes("0")) == rows(table.changes("000")) == rows(table.changes()) == rows(table.rows())
 
 
+@pytest.mark.parametrize("bound", ["", " "])
+def test_an_empty_text_is_no_bound_of_a_range(bound):
+    """It comes from a variable that was never set; as a begin, it would ask for the whole table."""
+    table = writes.open_table(writes.create_table(9, **{"hoodie.table.cdc.enabled": "true"}))
+    for ask in (table.changes, table.change_log):
+        with pytest.raises(ConfigError, match="is not a time"):
+            ask(bound)
+        with pytest.raises(ConfigError, match="is not a time"):
+            ask(None, bound)
+
+
 @pytest.mark.parametrize("version", [8, 9])
 def test_a_lost_file_of_before_the_range_is_an_error(version):
     """
