@@ -14,7 +14,7 @@ import click
 
 from hudi_py.errors import ConfigError, HudiError
 from hudi_py.inspection.open_metrics import Sample, metrics_text, samples_in
-from hudi_py.inspection.output_file import whole_file
+from hudi_py.inspection.output_file import is_stream, table_around, whole_file
 from hudi_py.inspection.say import say
 from hudi_py.inspection.time_limit import EXIT_CODE as TIMED_OUT
 from hudi_py.inspection.time_limit import TimedOut
@@ -125,6 +125,8 @@ def write_metrics(path: str, samples: list[Sample]) -> None:
 
     The time of the last success stays in the file when a run fails: it is what alarms are about.
     """
+    if table_around(path) is not None:  # refused before the work began, and that is measured, too
+        return
     try:
         text = metrics_text([*_former_successes(path, samples), *samples])
         # Written aside and renamed: a collector that reads meanwhile must not see half a file.
@@ -137,6 +139,8 @@ def write_metrics(path: str, samples: list[Sample]) -> None:
 def _former_successes(path: str, samples: Iterable[Sample]) -> Iterator[Sample]:
     """Yield the times of successes in the file of the last run, for the commands and tables of this one."""
     ran = [sample.labels for sample in samples if sample.family == _CODE]
+    if is_stream(path):  # reading a pipe would wait for somebody who writes
+        return
     try:
         with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
             text = file.read()
@@ -158,11 +162,13 @@ def _code_of(error: BaseException) -> int:
 
 def check_writable(path: str | None) -> None:
     """
-    Refuse, before the work begins, a metrics file in a folder that does not exist.
+    Refuse, before the work begins, a metrics file inside of a table, or in a folder that does not exist.
 
     Raises:
-        ConfigError: There is no such folder.
+        ConfigError: It would be among the files of a table, one of which it may replace; or there is no such folder.
     """
     folder = None if path is None else os.path.dirname(path) or os.curdir
     if folder is not None and not os.path.isdir(folder):
         raise ConfigError(f"{OPTION} {path}: there is no folder {folder}")
+    if path is not None and table_around(path) is not None:
+        raise ConfigError(f"{OPTION} {path}: this is inside a table and could replace one of its files")
