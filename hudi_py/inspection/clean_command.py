@@ -138,15 +138,19 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
         rows += [(file.path, render.human_bytes(file.size_bytes), file.reason.value) for file in shown]
         if len(rows) == _FILES_SHOWN_MAX:
             break
-    title = "would be deleted" if idle is None or not rows else "would be deleted if a clean were due"
-    render.table(f"{title} (nothing was written)", ("file", "size", "why"), rows, right=(1,))
+    title = "would be deleted" if idle is None else "would be deleted if a clean were due"
+    if rows:
+        render.table(f"{title} (nothing was written)", ("file", "size", "why"), rows, right=(1,))
+    else:
+        say("no file would be deleted (nothing was written)")
     if len(rows) < plan.file_count:
         say(f"and {plan.file_count - len(rows)} more files in {len(plan.files)} partitions; --json lists all")
     say()
     # The reasons with most slices first: they tell why a clean frees little.
     kept = [(reason.value, str(count)) for reason, count in sorted(plan.kept.items(), key=lambda item: -item[1])]
-    render.table("slices kept", ("why", "slices"), kept, right=(1,))
-    say()
+    if kept:
+        render.table("slices kept", ("why", "slices"), kept, right=(1,))
+        say()
     say(f"policy     {service.config.retention}")
     say(f"examined   {plan.scope.reason} ({plan.scope.cost})")
     if readable.window or readable.snapshots:
@@ -182,7 +186,8 @@ def _print_pending(pending: list[PendingOutlook]) -> None:
         say(f"{head}: a clean finishes it first and plans nothing new")
         files = list(clean.files.items())
         rows = [(path, render.human_bytes(size), "planned") for path, size in files[:_FILES_SHOWN_MAX]]
-        render.table("would be deleted by it (nothing was written)", ("file", "size", "why"), rows, right=(1,))
+        if rows:
+            render.table("would be deleted by it (nothing was written)", ("file", "size", "why"), rows, right=(1,))
         if len(files) > len(rows):
             say(f"and {len(files) - len(rows)} more files; --json lists all")
         say(f"pending    {len(files)} files, {render.human_bytes(clean.size_bytes)}")

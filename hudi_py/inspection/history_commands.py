@@ -45,7 +45,8 @@ def rollback(common: Common, table: str, instant: str, force: bool, dry_run: boo
             print_json({**preview, "plans_to_withdraw": _entries(withdrawn)})
             return
         rows = [(path, render.human_bytes(size)) for path, size in sizes.items()]
-        render.table("would be deleted (nothing was written)", ("file", "size"), rows, right=(1,))
+        if rows:
+            render.table("would be deleted (nothing was written)", ("file", "size"), rows, right=(1,))
         say(
             f"total      {counted(len(sizes), 'file')}, {render.human_bytes(sum(size or 0 for size in sizes.values()))}"
         )
