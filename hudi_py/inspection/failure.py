@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from typing import Any, Final, NoReturn
 
@@ -20,6 +22,10 @@ WRAPPED: Final = "--json-envelope"
 """The option that asks for the wrapping."""
 SCHEMA_VERSION: Final = 1
 """Of all JSON documents. It grows when a key goes or changes its meaning, not when one is added."""
+
+
+_LOST: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+"""Error numbers of a standard output that takes no more."""
 
 
 @attrs.frozen
@@ -66,6 +72,23 @@ def fail_unexpectedly(error: Exception, *, as_json: bool) -> NoReturn:
     text = f"unexpected {kind}: {' '.join(str(error).split())}"
     fix = "--debug shows where"
     exit_with(f"{text}; {fix}", Failure(kind, text, fix, 1), as_json=as_json)
+
+
+def is_lost_output(error: BaseException) -> bool:
+    """Whether an error is that of standard output on a full disk: a write to a stream that has no name."""
+    return isinstance(error, OSError) and error.filename is None and error.errno in _LOST
+
+
+def fail_without_output(error: OSError) -> NoReturn:
+    """Say that standard output could not be written, and exit with code 1."""
+    forget_output()
+    text = f"the output could not be written ({error.strerror}); what the command did stands"
+    exit_with(text, Failure("OutputLost", text, "", 1), as_json=False)
+
+
+def forget_output() -> None:
+    """Discard further output, also what is buffered, which would fail again when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def exit_with(line: str, failure: Failure, *, as_json: bool) -> NoReturn:

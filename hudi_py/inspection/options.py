@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -13,7 +12,7 @@ import attrs
 import click
 
 from hudi_py.errors import ConfigError, CorruptMetadata, HudiError
-from hudi_py.inspection.failure import fail, fail_unexpectedly, wrap_json
+from hudi_py.inspection.failure import fail, fail_unexpectedly, forget_output, is_lost_output, wrap_json
 from hudi_py.inspection.metrics_file import check_writable, is_collecting, measured
 from hudi_py.inspection.say import say
 from hudi_py.inspection.still_running import still_running
@@ -182,7 +181,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         metrics_file: str | None,
         **arguments: Any,
     ) -> None:
-        name = click.get_current_context().command_path.partition(" ")[2]
+        context = click.get_current_context()
+        # Behind the name of the program, which is "python -m hudi_py" where it was started like that.
+        name = context.command_path.removeprefix(context.find_root().command_path).strip()
         as_json = as_json or json_envelope
         if json_envelope:
             wrap_json(name)
@@ -228,7 +229,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
                 sys.stdout.flush()  # so that a closed pipe raises here, and not when the interpreter exits
             # The reader has enough, as `head` has: no error, and nothing more to print.
             except BrokenPipeError:
-                _forget_output()
+                forget_output()
             except (click.exceptions.ClickException, click.exceptions.Exit, click.exceptions.Abort):
                 raise
             except HudiError as error:
@@ -237,7 +238,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
                     raise
                 fail(error, as_json=as_json)
             except Exception as error:
-                if debug:
+                if debug or is_lost_output(error):
                     raise
                 fail_unexpectedly(error, as_json=as_json)
 
@@ -279,11 +280,6 @@ def _name_those_without_effect(given: Iterable[str]) -> None:
     taken = _TAKEN.get(command, ())
     for name, reason in without_effect([each for each in given if each not in taken], use):
         say(f"hudi-py: {name} has no effect on {command}: {reason}", file=sys.stderr)
-
-
-def _forget_output() -> None:
-    """Discard further output after the reader closed the pipe, as ``head`` does. This is not an error."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _settings(path: str | None, given: dict[str, str]) -> dict[str, str]:

@@ -11,12 +11,12 @@ import attrs
 import click
 
 from hudi_py.errors import ConfigError
-from hudi_py.inspection.failure import SCHEMA_VERSION, WRAPPED
+from hudi_py.inspection.failure import SCHEMA_VERSION, WRAPPED, forget_output
 from hudi_py.inspection.fleet_budget import BUDGETS, budget_of
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
 from hudi_py.inspection.metrics_file import OPTION as METRICS
 from hudi_py.inspection.metrics_file import check_writable, run_samples, write_metrics
-from hudi_py.inspection.say import say, visible_json
+from hudi_py.inspection.say import say, visible, visible_json
 from hudi_py.inspection.table_lists import tables_of
 from hudi_py.model.words import counted, human_bytes
 from hudi_py.runtime.clock import MONOTONIC, SystemClock
@@ -237,13 +237,18 @@ def _span(text: str) -> float:
 def _printed(outcome: Outcome, head: Mapping[str, Any], *, as_json: bool) -> Outcome:
     """Print the line of a table as soon as it is done."""
     if as_json:
-        sys.stdout.write(visible_json(json.dumps({**head, **outcome.entry}, ensure_ascii=False)) + "\n")
-        # At once, so that a program that reads the lines sees how far the run is.
-        sys.stdout.flush()
+        line = visible_json(json.dumps({**head, **outcome.entry}, ensure_ascii=False))
     else:
         # Exit code 3 of a check is a result, and no failure.
         word = "failed" if outcome.has_failed else ("found" if outcome.exit_code else "ok")
-        say(f"{word:<7} {outcome.table}  {_brief(outcome.document)}".rstrip())
+        line = visible(f"{word:<7} {outcome.table}  {_brief(outcome.document)}".rstrip())
+    try:
+        sys.stdout.write(line + "\n")
+        # At once, so that a program that reads the lines sees how far the run is.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The work is for the tables, not for who reads about it: the others get theirs, and the exit code tells.
+        forget_output()
     return _without_document(outcome)
 
 

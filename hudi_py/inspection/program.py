@@ -13,7 +13,15 @@ from typing import Any, Final, NoReturn
 import click
 
 from hudi_py.errors import HudiError
-from hudi_py.inspection.failure import WRAPPED, Failure, exit_with, fail
+from hudi_py.inspection.failure import (
+    WRAPPED,
+    Failure,
+    exit_with,
+    fail,
+    fail_without_output,
+    forget_output,
+    is_lost_output,
+)
 from hudi_py.inspection.over_tables import asks_for_many, run_over_tables
 from hudi_py.inspection.say import say, show_traceback
 from hudi_py.inspection.time_limit import EXIT_CODE as TIMED_OUT
@@ -37,13 +45,20 @@ class Program(click.Group):
             return run(*arguments, standalone_mode=False, **extra)
         sys.excepthook = show_traceback
         given = _given(arguments, extra)
-        code: Any
+        code: Any = 0
         try:
             # These two have an option of the same name, and list the tables themselves.
             if asks_for_many(given) and given[0] not in ("fleet", "serve"):
                 code = run_over_tables(self, given, MONOTONIC)
             else:
                 code = run(*arguments, standalone_mode=False, **extra)
+            sys.stdout.flush()  # help and completion, too, fail here and not when the interpreter exits
+        except BrokenPipeError:  # the reader has enough, as `head` has
+            forget_output()
+        except OSError as error:
+            if "--debug" in given or not is_lost_output(error):
+                raise
+            fail_without_output(error)
         except HudiError as error:
             if "--debug" in given:
                 raise
