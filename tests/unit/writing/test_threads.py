@@ -11,7 +11,7 @@ import pytest
 
 import hudi_py
 from hudi_py.errors import RefusedError
-from hudi_py.txn.turns import taking_turns
+from hudi_py.txn.turns import after_turn, taking_turns
 from support.writes import SCHEMA
 
 THREADS, WRITES = 8, 2
@@ -139,3 +139,46 @@ def test_a_forked_process_does_not_wait_for_threads_that_it_has_not(tmp_path):
     over.set()
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_two_writes_that_would_wait_for_each_other_are_told(tmp_path):
+    """The rows of each write come from a generator that writes the table of the other one: the later one is refused."""
+    tables, inside, told = [tmp_path / "a", tmp_path / "b"], threading.Barrier(2), []
+    settings = {**SETTINGS, "hoodie.memory.merge.max.size": 2000}  # so that the writes have begun when their rows come
+    for path in tables:
+        hudi_py.write(path, rows(("first", "eu", 0)), settings=settings)
+
+    def write(here, there):
+        def batches():
+            yield from rows(*((f"{number:03}", "eu", 1) for number in range(200))).to_batches()
+            inside.wait(60)
+            hudi_py.open_table(there, settings=settings).upsert(rows((here.name, "eu", 1)))
+
+        try:
+            hudi_py.write(here, pa.RecordBatchReader.from_batches(SCHEMA, batches()), "upsert", settings=settings)
+        except RefusedError as error:
+            told.append((here, str(error)))
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(write, here, there) for here, there in (tables, tables[::-1])]:
+            done.result()
+    ((loser, why),) = told
+    assert "both would wait for ever" in why
+    (winner,) = set(tables) - {loser}
+    counted = {path: hudi_py.open_table(path).rows().to_arrow().num_rows for path in tables}
+    assert counted == {winner: 201, loser: 2}
+
+
+def test_a_new_process_has_no_turn(tmp_path):
+    """It stands alone, whatever the thread that made it was doing: its hooks are called, and nothing waits."""
+    read, write = os.pipe()
+    with taking_turns(str(tmp_path)):
+        child = os.fork()
+        if child == 0:
+            with taking_turns(str(tmp_path)):
+                after_turn(str(tmp_path), lambda: os.write(write, b"called"))
+            os._exit(0)
+        os.waitpid(child, 0)
+    os.close(write)
+    assert os.read(read, 10) == b"called"
+    os.close(read)
