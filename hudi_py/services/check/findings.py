@@ -214,6 +214,13 @@ RULES: Final[Mapping[str, Rule]] = {
         "a file of no known commit is older than the active timeline, so readers take it for a committed one",
         "hudi-py recover deletes it if its write was rolled back; otherwise look at its rows, then delete it",
     ),
+    "group-rewritten-twice": Rule(
+        _ERROR,
+        "a file group was replaced twice, once by a clustering that did not know of it: readers show its rows twice, "
+        "or rows that were overwritten or dropped",
+        "roll the later clustering back with hudi-py rollback before anything is written; two processes planned it "
+        "without a lock that both shared",
+    ),
     "log-undone": Rule(
         Severity.INFO,
         "a log file began with a write that was rolled back; blocks in the log files of its file group undo it, "

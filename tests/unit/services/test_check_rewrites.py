@@ -1,0 +1,31 @@
+"""File groups that two actions have replaced: rows are there twice, or back, and no file is missing or too many."""
+
+import pytest
+
+from support.tables import TableBuilder, at
+
+
+def twice(layout, *operations):
+    """Group a is replaced by each of these; clusterings write groups of their own."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"eu": ["a"]})
+    for number, operation in enumerate(operations, 2):
+        new = {"eu": [f"new{number}"]} if operation == "CLUSTER" else {}
+        builder.commit(at(number), new, replaced={"eu": ["a"]}, operation=operation)
+    return [each.code for each in builder.table().check() if each.severity.name == "ERROR"]
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize(
+    ("operations", "found"),
+    [
+        (("CLUSTER",), []),
+        (("DELETE_PARTITION", "DELETE_PARTITION"), []),
+        (("CLUSTER", "CLUSTER"), ["group-rewritten-twice"]),
+        (("DELETE_PARTITION", "CLUSTER"), ["group-rewritten-twice"]),
+        (("CLUSTER", "DELETE_PARTITION"), ["group-rewritten-twice"]),
+    ],
+)
+def test_a_group_is_replaced_once_if_by_a_clustering(layout, operations, found):
+    """Overwrites and drops hide the rows, however often; each clustering writes them again."""
+    assert twice(layout, *operations) == found
