@@ -6,14 +6,14 @@ from itertools import count
 import pytest
 
 from hudi_py.errors import ConflictError
-from hudi_py.model.instant import Action
+from hudi_py.model.instant import Action, State
 from hudi_py.services.check.findings import Severity
 from hudi_py.storage.base import MUTATING_VERBS, READING_VERBS
 from hudi_py.table import Table
 from hudi_py.testing import Crash
 from support.meanwhile import Meanwhile, ending
 from support.simulation import unlock_cached_properties
-from support.writes import OLD, create_table, merged_rows_of, open_table, upsert
+from support.writes import OLD, create_table, is_data, merged_rows_of, open_table, upsert
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
@@ -186,3 +186,38 @@ def test_compaction_is_withdrawn_if_another_one_was_planned_before(version, monk
     assert open_table(storage).timeline.pending(Action.COMPACTION) == tuple(others)
     open_table(storage, **NOW).compact()
     assert [row["ts"] for row in merged_rows_of(storage)] == [9, 3]
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_clustering_is_carried_out_by_one_process(version):
+    """
+    Another one begins the same plan before any call of ours: its files would have the time of the same commit.
+
+    If it began before ours looked, it is taken for dead, because only one is expected here, and rolled back.
+    """
+    original = create_table(version)
+    upsert(original, OLD)
+    upsert(original, [row("c", 1)], operation="INSERT")
+    time = open_table(original).services.clustering().schedule().requested_time
+    refused = 0
+    for n in count():
+        storage, begun = original.copy(), []
+
+        def other(storage=storage, begun=begun):
+            service = open_table(storage).services.clustering()
+            (pending,) = service.pending()
+            if pending.state is State.REQUESTED:
+                begun.append(service.contents.store.transition(pending))
+
+        ours = Meanwhile(storage, other, n=n, verbs=MUTATING_VERBS | READING_VERBS)
+        before = {path for path in storage.files() if is_data(path)}
+        try:
+            open_table(ours).services.clustering().execute(time)
+        except ConflictError:
+            refused += 1
+            assert {path for path in storage.files() if is_data(path)} == before, ours.fired
+        else:
+            assert not begun or open_table(storage).timeline.completed("rollback"), ours.fired
+        if ours.fired is None or not begun:
+            break
+    assert refused > 5

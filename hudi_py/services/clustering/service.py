@@ -282,6 +282,10 @@ class ClusteringService:
         with store.lock.held(f"clustering {requested_time}"):
             self.metadata_table.prepare(writes_data=True)
             instant = self._named(requested_time)
+            # It was a plan, or taken back to one, a moment ago, so whoever has begun it since is at work. Both would
+            # write its rows, each to files of its own, with the time of one commit.
+            if instant.state is not State.REQUESTED:
+                raise ConflictError(f"another process has just begun {instant}; try again when it is done")
             found = self._stored.opened(instant)
             if isinstance(found, str):
                 raise RefusedError(
