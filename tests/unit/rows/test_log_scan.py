@@ -105,7 +105,7 @@ def test_a_block_that_makes_no_sense_is_damage(block):
 @pytest.mark.parametrize("whole_max", [0, 1 << 20])
 def test_large_files_give_the_same_blocks(monkeypatch, whole_max):
     """Their contents are read when they are wanted, one block at a time."""
-    monkeypatch.setattr(log_scan, "_WHOLE_BYTES_MAX", whole_max)
+    monkeypatch.setattr(log_scan, "WHOLE_BYTES_MAX", whole_max)
     written = [data("1", b"first"), data("2", b""), data("3", b"third")]
     torn = encode_log_block(data("4"))[:-9]
     storage = MemoryStorage()
