@@ -16,6 +16,7 @@ import attrs
 from hudi_py.config import keys
 from hudi_py.config.concurrency import SEVERAL_WRITERS
 from hudi_py.config.lock import LockConfig, LockKind
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, NotFound
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
@@ -54,12 +55,12 @@ class Unlocked:
 
     Args:
         storage: Storage of the table.
-        expire_ms: Age at which a lock file counts as left behind; 0 for never.
+        settings: Say at which age a lock file counts as left behind.
         clock: Tells that age.
     """
 
     storage: Storage
-    expire_ms: int
+    settings: Settings
     clock: Clock
 
     is_used: ClassVar[bool] = False
@@ -81,7 +82,8 @@ class Unlocked:
         found = _leased(self.storage, self.clock)
         # On an object store neither Apache Hudi nor hudi_py takes a file for a lock, and the look is a request.
         if found is None and self.storage.root.partition("://")[0] in (self.storage.root, "memory"):
-            found = _locked(self.storage, self.expire_ms, self.clock)
+            expire_ms = self.settings[keys.LOCK_FILE_EXPIRE_MINUTES] * 60_000
+            found = _locked(self.storage, expire_ms, self.clock)
         if found is not None:
             raise ConfigError(
                 f"{self.storage.root}: {found}, and {keys.LOCK_PROVIDER.name} is not set here: nothing keeps these two "

@@ -40,7 +40,7 @@ def table_lock(storage: Storage, settings: Settings, clock: Clock) -> Lock:
     """
     if settings[keys.LOCK_PROVIDER]:
         return TableLock(storage, settings, clock)
-    return Unlocked(storage, settings[keys.LOCK_FILE_EXPIRE_MINUTES] * 60_000, clock)
+    return Unlocked(storage, settings, clock)
 
 
 class TableLock:
