@@ -213,7 +213,8 @@ def _earlier_days(partitions: Sequence[str], config: CompactionConfig, today: da
 
 def _matching(partitions: Sequence[str], config: CompactionConfig, _today: date) -> frozenset[str]:
     pattern = java_pattern(config.partition_regex or ".*")
-    return frozenset(path for path in partitions if pattern.fullmatch(path))
+    # Apache Hudi looks for the pattern anywhere in the path here, and compares whole paths in clusterings.
+    return frozenset(path for path in partitions if pattern.search(path))
 
 
 _PARTITIONS: Final[Mapping[str, Callable[[Sequence[str], CompactionConfig, date], frozenset[str]]]] = {

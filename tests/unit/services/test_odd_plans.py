@@ -147,7 +147,7 @@ def test_patterns_that_java_reads_in_another_way_are_refused():
     with pytest.raises(ConfigError, match=r"regular expression.*another set of characters"):
         compaction_config(Settings({name: "[a-z&&[^x]]"}))
     package = "org.apache.hudi.table.action.compact.strategy.PartitionRegexBasedCompactionStrategy"
-    settings = {**MOR, name: r"\w+", "hoodie.compaction.strategy": package}
+    settings = {**MOR, name: r"^\w+$", "hoodie.compaction.strategy": package}
     storage = writes.create_table(9, **settings)
     for ts in (1, 2):
         rows = [{"id": f"{region}0", "region": region, "ts": ts} for region in ("eu", "über")]
