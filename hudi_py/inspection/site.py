@@ -17,7 +17,7 @@ from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import attrs
 
@@ -186,7 +186,8 @@ class Site:
         if self._is_token(query.get("token", [""])[0]):
             # The rest of the address stays as it was: only the token goes, from the address and from the history.
             rest = urlencode([(name, value) for name, values in query.items() if name != "token" for value in values])
-            clean = "/" + path.lstrip("/")  # a path of two slashes would name another server
+            # Browsers take two slashes, and a backslash for one, for the name of another server.
+            clean = "/" + quote(path.lstrip("/\\"), safe="/%")
             # Scripts cannot read it, and browsers do not send it for other sites.
             cookie = f"{COOKIE}={self._token}; HttpOnly; SameSite=Strict; Path=/"
             return Response(

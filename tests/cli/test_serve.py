@@ -99,7 +99,9 @@ def test_a_token_lets_in_and_nothing_else_does(table):
     entered = ask(guarded, f"/t/0/?token={TOKEN}&a=1", host="lake.example:1")
     assert (entered.status, entered.more["Location"]) == (303, "/t/0/?a=1")
     assert ask(guarded, f"//evil.example/?token={TOKEN}").more["Location"].startswith("/") is True
-    assert not ask(guarded, f"//evil.example/x?token={TOKEN}").more["Location"].startswith("//")
+    for slashes in ("//", "///", "/\\", "\\\\", "/\\/", "/\t/"):
+        target = ask(guarded, f"{slashes}evil.example/x?token={TOKEN}").more["Location"]
+        assert not target.translate({ord("\\"): "/", ord("\t"): None}).startswith("//"), slashes
     cookie = entered.more["Set-Cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
