@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from hudi_py.errors import ConflictError
 from hudi_py.runtime.log import log
@@ -71,26 +71,30 @@ class Lock(Protocol):
         """
 
 
-class _NoLock:
-    is_used = False
+class NoLock:
+    """The lock of a table that has none: nobody is kept out."""
+
+    is_used: ClassVar[bool] = False
 
     def held(self, purpose: str) -> AbstractContextManager[None]:
+        """See `Lock`."""
         return nullcontext()
 
     def examine(self) -> None:
-        return
+        """See `Lock`."""
 
     def afterwards(self, action: Callable[[], None]) -> None:
+        """See `Lock`."""
         action()
 
     def look(self) -> None:
-        return
+        """See `Lock`."""
 
     def check(self) -> None:
-        return
+        """See `Lock`."""
 
 
-NO_LOCK: Final[Lock] = _NoLock()
+NO_LOCK: Final[Lock] = NoLock()
 
 
 @contextmanager

@@ -7,9 +7,7 @@ are seen, and only while they are held. Asked under our own lock, so that what i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import ClassVar, Final
+from typing import Final
 
 import attrs
 
@@ -20,6 +18,7 @@ from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, NotFound
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.lock import NoLock
 from hudi_py.txn.file_lock import NAME, FileLock
 from hudi_py.txn.lease_lock import CLOCKS_MS_MAX, TABLE_LOCK, parse_lease
 
@@ -46,7 +45,7 @@ def other_holder(storage: Storage, config: LockConfig, clock: Clock) -> str | No
 
 
 @attrs.frozen
-class Unlocked:
+class Unlocked(NoLock):
     """
     The lock of a table for which none is set: it keeps nobody out, but sees whether somebody holds one.
 
@@ -62,20 +61,6 @@ class Unlocked:
     storage: Storage
     settings: Settings
     clock: Clock
-
-    is_used: ClassVar[bool] = False
-
-    def held(self, purpose: str) -> AbstractContextManager[None]:
-        """See `Lock`."""
-        return nullcontext()
-
-    def examine(self) -> None:
-        """See `Lock`."""
-        return
-
-    def afterwards(self, action: Callable[[], None]) -> None:
-        """See `Lock`."""
-        action()
 
     def look(self) -> None:
         """See `Lock`."""
