@@ -238,20 +238,22 @@ class OpenedTable(Shown):
         """The time zone of the table's instant times."""
         return self._store.zone
 
-    def resolve_time(self, time: str | datetime) -> str:
+    def resolve_time(self, time: str | datetime, *, exact: bool = False) -> str:
         """
         Return the instant time that a user's input stands for.
 
         Args:
             time: A datetime, or a text: digits of an instant time, ISO 8601, a duration before now, or the name of a
-                savepoint.
+                savepoint. A text with whole seconds (``2026-11-21 06:30:00``) is the end of that second, as for the
+                readers of Hudi: what was committed within it is in.
+            exact: It is the beginning of that second: for what names an instant or a moment instead of a state.
 
         Raises:
             ConfigError: *time* has none of these forms.
             RefusedError: Two savepoints have this name.
         """
         try:
-            return self._time_in(time)
+            return self._time_in(time, exact=exact)
         # Names of savepoints come last, so that none can stand for another time than its text says.
         except ConfigError as error:
             if not isinstance(time, str):
@@ -262,10 +264,10 @@ class OpenedTable(Shown):
                 raise ConfigError(f"{error}; and there is no savepoint {time!r}") from error
             return found
 
-    def _time_in(self, time: str | datetime) -> str:
+    def _time_in(self, time: str | datetime, *, exact: bool = False) -> str:
         """As `resolve_time`, without names of savepoints."""
         try:
-            return resolve_time(time, now=self._store.clock.now(), zone=self.zone)
+            return resolve_time(time, now=self._store.clock.now(), zone=self.zone, to_end_of_second=not exact)
         except ConfigError:
             if isinstance(time, str) and is_time(time.strip()) and self._knows(time.strip()):
                 return time.strip()  # not a valid date, but the table has an instant with this time

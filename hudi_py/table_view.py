@@ -84,7 +84,7 @@ class TableView(OpenedTable):
             raise ConfigError(
                 f"as_of={as_of} and savepoint={savepoint} both say which time to read; give only one of them"
             )
-        instant = self.timeline.find(self.resolve_time(savepoint), Action.SAVEPOINT)
+        instant = self.timeline.find(self.resolve_time(savepoint, exact=True), Action.SAVEPOINT)
         if instant is None or not instant.is_completed:
             raise ConfigError(f"there is no savepoint {savepoint}; see hudi-py savepoint list")
         # By its own list, not by the timeline, which may have been archived behind it.

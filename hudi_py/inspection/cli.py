@@ -153,7 +153,7 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
     from hudi_py.inspection.report import instant_entry
 
     opened = common.open(table)
-    time = opened.resolve_time(instant)
+    time = opened.resolve_time(instant, exact=True)
     # Of all states: an earlier one may be asked for, and its file is another.
     found = {i: None for i in _selected(opened.timeline.all_states, None, state) if i.requested_time == time}
     # The archive only if the active timeline does not know the time: it may be large.

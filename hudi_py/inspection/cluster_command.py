@@ -87,7 +87,7 @@ def cluster(
         from hudi_py.inspection.rewrite_output import show_cancelled
 
         # So that a prefix or a date works here as everywhere else.
-        time = opened.resolve_time(cancel)
+        time = opened.resolve_time(cancel, exact=True)
         opened.cancel_clustering(time)
         show_cancelled(common, time, "clustering")
     elif schedule_only:
@@ -97,7 +97,7 @@ def cluster(
 
         chosen = chosen_engine(engine, master, "hudi-py cluster")
         service = opened.services.clustering(config, engine=chosen, on_group=told("clustering"))
-        results = opened.run_clustering(service, None if execute is None else opened.resolve_time(execute))
+        results = opened.run_clustering(service, None if execute is None else opened.resolve_time(execute, exact=True))
         show_rewrites(common, results, "clustering", lambda: "nothing to cluster")
         exit_if_left(results, exit_code=exit_code)
 

@@ -61,7 +61,7 @@ def compact(
     elif cancel is not None:
         from hudi_py.inspection.rewrite_output import show_cancelled
 
-        cancelled = opened.resolve_time(cancel)
+        cancelled = opened.resolve_time(cancel, exact=True)
         if logs:
             opened.cancel_log_compaction(cancelled)
         else:
@@ -73,7 +73,7 @@ def compact(
     else:
         from hudi_py.inspection.rewrite_output import exit_if_left, show_rewrites, told
 
-        time = None if execute is None else opened.resolve_time(execute)
+        time = None if execute is None else opened.resolve_time(execute, exact=True)
         chosen = chosen_engine(engine, master, "hudi-py compact")
         run = opened.compact_logs if logs else opened.compact
         results = run(now=now, instant=time, engine=chosen, on_group=told("compacting"))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def rollback(common: Common, table: str, instant: str, force: bool, dry_run: bool) -> None:
     """Undo a write, failed or completed. Deletes its rows and files."""
     opened = (forced(common) if force else common).open(table)
-    time = opened.resolve_time(instant)
+    time = opened.resolve_time(instant, exact=True)
     if dry_run:
         opened = opened.rehearsal()
         plan, withdrawn = opened.services.rollback().preview(time)
@@ -130,7 +130,7 @@ def create(
     if name is not None and not name.strip():
         raise ConfigError("--name is empty; give the savepoint a name, or leave the option out")
     opened = common.open(table)
-    time = None if instant is None else opened.resolve_time(instant)
+    time = None if instant is None else opened.resolve_time(instant, exact=True)
     if dry_run:
         opened = opened.rehearsal()
         time, metadata = opened.services.savepoint().plan(time, user=user, comment=comment, name=name or "", ttl=ttl)
@@ -164,7 +164,7 @@ def delete(common: Common, table: str, savepoint: str, archive_commit: bool, dry
     Its files stay until the next clean, which deletes those that nothing else keeps.
     """
     opened = common.open(table)
-    time = opened.resolve_time(savepoint)
+    time = opened.resolve_time(savepoint, exact=True)
     # An inflight one counts, too: it is what an interrupted creation leaves.
     there = opened.timeline.find(time, _savepoint_action()) is not None
     if dry_run:
@@ -282,7 +282,7 @@ def restore(common: Common, table: str, savepoint: str, force: bool, dry_run: bo
     Run it again to continue a restore that was interrupted.
     """
     opened = (forced(common) if force else common).open(table)
-    time = opened.resolve_time(savepoint)
+    time = opened.resolve_time(savepoint, exact=True)
     if dry_run:
         plan, withdrawn = opened.rehearsal().services.restore().preview(time)
         sizes = {instant.requested_time: _written_bytes(opened, instant) for instant in plan.instants_to_rollback}

@@ -66,7 +66,7 @@ class Common:
             return None
         from hudi_py.model.instant_time import parse_instant_time
 
-        text = opened.resolve_time(self.now)
+        text = opened.resolve_time(self.now, exact=True)
         try:
             return parse_instant_time(text, opened.zone)
         except ValueError as error:

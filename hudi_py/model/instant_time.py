@@ -18,7 +18,10 @@ _CALENDAR_ENDS: Final = datetime(9999, 12, 31, 23, 59, 59, 999_000)  # noqa: DTZ
 _FORMAT: Final = "%Y%m%d%H%M%S"
 # Smaller than every time, so that nothing counts as older.
 _NO_LIMIT: Final = "00000000000000000"
+# 06:30:00 or 063000 after the date, without a fraction; not the seconds of an offset.
+_WHOLE_SECOND: Final = re.compile(r"[^0-9W+:-][0-9]{2}:?[0-9]{2}:?[0-9]{2}(?![0-9.,])")
 _HOUR: Final = timedelta(hours=1)
+_LAST_OF_SECOND: Final = timedelta(milliseconds=999)
 _DURATION: Final = re.compile(r"([0-9]+)\s*(ms|s|m|h|d|w)")
 _DAY_DIGITS: Final = 8
 _LENGTHS: Final = (14, 17)
@@ -142,7 +145,7 @@ def next_instant_time(now: datetime, last: str | None) -> str:
     return after
 
 
-def resolve_time(time: str | datetime, *, now: datetime, zone: tzinfo) -> str:
+def resolve_time(time: str | datetime, *, now: datetime, zone: tzinfo, to_end_of_second: bool = False) -> str:
     """
     Return the instant time that a user's input stands for.
 
@@ -151,12 +154,15 @@ def resolve_time(time: str | datetime, *, now: datetime, zone: tzinfo) -> str:
             *now* (``36h``, ``7d``). Times without a zone are in *zone*.
         now: Current time, timezone-aware.
         zone: Time zone of the table.
+        to_end_of_second: A text that ends with whole seconds (``2026-11-21 06:30:00``) stands for the last millisecond
+            of that second, as for the readers of Hudi (``HoodieInstantTimeGenerator.getInstantForDateString``); else
+            for the first. Digits, dates, fractions and datetimes mean the same in both.
 
     Raises:
         ConfigError: *time* has none of these forms, or consists of digits that are not a date (30 February).
     """
     if isinstance(time, datetime):
-        return resolve_time(time.isoformat(), now=now, zone=zone)
+        return resolve_time(time.isoformat(timespec="microseconds"), now=now, zone=zone)
     if not isinstance(time, str):
         raise ConfigError(f"{time!r} is not a time; give a text or a datetime")
     text = time.strip()
@@ -169,6 +175,8 @@ def resolve_time(time: str | datetime, *, now: datetime, zone: tzinfo) -> str:
         # Python 3.10 does not read Z.
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
         local = (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(zone)
+        if to_end_of_second and _WHOLE_SECOND.search(text):
+            local += _LAST_OF_SECOND
     except (ValueError, OverflowError) as error:
         raise ConfigError(
             f"{text!r} is not a time; give an instant (20261121063000000), ISO 8601 (2026-11-21T06:30) or a duration "

@@ -73,7 +73,7 @@ class Question:
         Raises:
             ConfigError, RefusedError: As `hudi_py.Table.snapshot`.
         """
-        savepoint = None if self.savepoint is None else table.resolve_time(self.savepoint)
+        savepoint = None if self.savepoint is None else table.resolve_time(self.savepoint, exact=True)
         return table.snapshot(self.as_of, savepoint=savepoint)
 
     def schema(self, snapshot: Snapshot) -> pa.Schema:

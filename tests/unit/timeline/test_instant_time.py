@@ -24,7 +24,7 @@ spans = st.from_regex(r"[0-9]{1,15} ?(ms|s|m|h|d|w)", fullmatch=True)
 def test_whatever_is_typed_is_a_time_or_wrong_usage(text, zone):
     """Also at both ends of the calendar, where another zone has a year that there is none of."""
     try:
-        time = resolve_time(text, now=NOW, zone=zone)
+        time = resolve_time(text, now=NOW, zone=zone, to_end_of_second=True)
     except ConfigError as error:
         assert "is not a time" in str(error)
     else:
@@ -54,11 +54,52 @@ def test_fourteen_digits_mean_the_end_of_their_second():
     assert parse_instant_time("20260521063000", timezone.utc) == parse_instant_time("20260521063000999", timezone.utc)
 
 
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("2026-05-21 06:30:00", "20260521063000999"),
+        ("2026-05-21T06:30:00", "20260521063000999"),
+        ("2026-05-21T06:30:59Z", "20260521063059999"),
+        ("2026-05-21T06:30:00+02:00", "20260521043000999"),
+        # what has no seconds or has a fraction is that moment, as digits are
+        ("2026-05-21", "20260521000000000"),
+        ("2026-05-21T06:30", "20260521063000000"),
+        ("2026-05-21T06:30+02:00", "20260521043000000"),
+        ("2026-05-21 06:30:00.000", "20260521063000000"),
+        ("2026-05-21 06:30:00.500Z", "20260521063000500"),
+        ("20260521063000", "20260521063000"),
+        ("20260521063000000", "20260521063000000"),
+    ],
+)
+def test_a_text_with_whole_seconds_is_their_end_for_readers(text, last):
+    """As for those of Hudi; for whoever names an instant or a moment it is their beginning."""
+    assert resolve_time(text, now=NOW, zone=timezone.utc, to_end_of_second=True) == last
+    first = last[:-3] + "000" if last.endswith("999") else last
+    assert resolve_time(text, now=NOW, zone=timezone.utc) == first
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_read_of_a_second_has_all_that_was_committed_in_it(layout):
+    """As of that time, and up to it; the next range begins behind it, and datetimes are exact."""
+    builder = TableBuilder(layout)
+    times = [f"20260521{each}" for each in ("062959999", "063000000", "063000500", "063000999", "063001000")]
+    for time in times:
+        builder.commit(time, {time: ["a"]})
+    table, text = builder.table(), "2026-05-21 06:30:00"
+    assert [table.resolve_time(text), table.resolve_time(text, exact=True)] == [times[3], times[1]]
+    assert table.as_of(text).requested_time == times[3]
+    assert table.as_of(datetime(2026, 5, 21, 6, 30)).requested_time == times[1]  # noqa: DTZ001
+    assert table.as_of(datetime(2026, 5, 21, 6, 30, 0, 999_000)).requested_time == times[3]  # noqa: DTZ001
+
+
 @pytest.mark.parametrize("zone", [timezone.utc, timezone(timedelta(hours=5, minutes=30))])
-def test_a_moment_means_what_its_text_means(zone):
+def test_a_moment_means_what_its_whole_text_means(zone):
     """With a zone of its own or in that of the table; what is neither text nor moment is named."""
     for moment in (datetime(2026, 11, 21, 6, 30), datetime(2026, 11, 21, 6, 30, tzinfo=timezone.utc)):  # noqa: DTZ001
-        assert resolve_time(moment.isoformat(), now=NOW, zone=zone) == resolve_time(moment, now=NOW, zone=zone)
+        text = moment.isoformat(timespec="milliseconds")
+        for to_end_of_second in (False, True):
+            found = (resolve_time(x, now=NOW, zone=zone, to_end_of_second=to_end_of_second) for x in (text, moment))
+            assert len({*found}) == 1
     with pytest.raises(ConfigError, match="is not a time"):
         resolve_time(20261121, now=NOW, zone=zone)
 
