@@ -102,26 +102,55 @@ def _text_codes(column: Any, prefix: bytes) -> Codes:
 @attrs.frozen(eq=False)
 class Quantiles:
     """
-    Cuts a column into ranges with about the same number of rows.
+    Cuts a column into ranges with about the same number of rows. A value that many rows have is in the range in the
+    middle of those that it fills.
 
     Args:
-        cuts: Ascending codes; a value belongs to the range behind the last cut that is not above it.
+        sample: Ascending codes of some of the rows.
+        ranges: How many ranges, of which few or all hold something.
     """
 
-    cuts: Codes
+    sample: Codes
+    ranges: int
 
     @classmethod
     def of(cls, sample: Codes, ranges: int) -> Quantiles:
-        """Choose the cuts by a sample of codes, at most one less than *ranges*."""
-        ordered = np.sort(sample)
-        if not len(ordered):
-            return cls(ordered)
-        picked = ordered[np.linspace(0, len(ordered) - 1, min(ranges, len(ordered) + 1) + 1)[1:-1].astype(np.int64)]
-        return cls(np.unique(picked))
+        """By a sample of codes in any order."""
+        return cls(np.sort(sample), ranges)
 
     def ranks(self, codes: Codes) -> Codes:
         """Return the number of the range of each code, from 0 on."""
-        return np.searchsorted(self.cuts, codes, side="right").astype(np.uint64)
+        # Of all ranges, also where there are fewer codes: a curve halves a column at the middle of its ranges.
+        below = np.searchsorted(self.sample, codes, side="left")
+        until = np.searchsorted(self.sample, codes, side="right")
+        ranks: Codes = ((below + until) * self.ranges // (2 * max(1, len(self.sample)))).astype(np.uint64)
+        return np.minimum(ranks, np.uint64(self.ranges - 1))
+
+
+def cell_ends(places: Codes, files: int) -> Codes:
+    """
+    Return the places at which files should begin, so that each holds whole cells of the curve, in ascending order.
+
+    A file that has a few rows of the next cell covers that cell, too, and is opened for it. So each end is moved, by a
+    tenth of a file at most, to where the highest bit of the place changes.
+
+    Args:
+        places: Of the rows, or of a sample.
+        files: How many files the rows go to; fewer ends come back where places are equal.
+    """
+    ordered = np.sort(places)
+    window = len(ordered) // (10 * files)
+    found: list[np.uint64] = []
+    for number in range(1, files):
+        wanted = number * len(ordered) // files
+        first, last = max(1, wanted - window), min(len(ordered), wanted + window + 1)
+        changed = ordered[first - 1 : last - 1] ^ ordered[first:last]
+        bit = int(changed.max(initial=0)).bit_length() - 1
+        if bit >= 0:
+            at = first + np.flatnonzero(changed >= np.uint64(1 << bit))
+            begin = ordered[at[np.abs(at - wanted).argmin()]]
+            found.append(begin >> np.uint64(bit) << np.uint64(bit))
+    return np.unique(np.array(found, np.uint64))
 
 
 def bits_per_column(columns: int) -> int:

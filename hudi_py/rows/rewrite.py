@@ -6,7 +6,7 @@ Source: Hudi ``HoodieCreateHandle`` with ``preserveMetadata``; rules/table-servi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import BinaryIO, Final
 
 import attrs
@@ -15,6 +15,7 @@ import pyarrow as pa
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.stored_values import conform_stored
 from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
+from hudi_py.rows.pieces import Pieces
 from hudi_py.rows.written import FileTarget, WrittenFile, written_file
 from hudi_py.runtime.clock import MONOTONIC
 
@@ -29,26 +30,24 @@ def stored_columns(schema: pa.Schema) -> pa.Schema:
 
 
 def move_rows(
-    batches: Iterable[pa.RecordBatch],
+    pieces: Pieces,
     open_file: Callable[[int], tuple[FileTarget, BinaryIO]],
     *,
     schema: pa.Schema,
     avro_schema: str,
     options: BaseFileOptions,
-    rows_per_file: int | None = None,
 ) -> list[WrittenFile]:
     """
     Write rows into new file groups, in the order in which they come.
 
     Args:
-        batches: Rows with the columns of `stored_columns`, consumed one batch at a time.
+        pieces: Rows with the columns of `stored_columns`, consumed one batch at a time. Where they are shared out to
+            files, a file may be a quarter larger than its maximum: rows that are shared out evenly are seldom equally
+            large, and what is cut off at the maximum would be a sliver.
         open_file: As for `hudi_py.rows.new_files.NewFiles`.
         schema: Storage schema, without meta columns.
         avro_schema: The same as Avro text.
         options: Layout and maximum size of the files.
-        rows_per_file: Another file begins after this number of rows; None for a limit by size only. Then a file may be
-            a quarter larger than its maximum: rows that are shared out evenly are seldom equally large, and what is cut
-            off at the maximum would be a sliver.
 
     Returns:
         One result per file, none when there are no rows.
@@ -57,9 +56,8 @@ def move_rows(
         WriteError: A row has null in a column that must have a value.
     """
     results: list[WrittenFile] = []
-    if rows_per_file is not None:
+    if pieces.are_shared_out:
         options = attrs.evolve(options, max_file_bytes=int(options.max_file_bytes * _TOLERANCE))
-    pieces = _Pieces(batches, rows_per_file or 1 << 62)
     piece = next(pieces, None)
     while piece is not None:
         started = MONOTONIC()
@@ -67,13 +65,13 @@ def move_rows(
         writer = BaseFileWriter(sink, target, schema, avro_schema, options)
         try:
             while piece is not None:
-                _write(writer, piece[0], schema)
-                is_last = piece[1] or writer.is_full()
-                if is_last:
+                _write(writer, piece.rows, schema)
+                is_full = writer.is_full()
+                if is_full:
                     pieces.begin_file()
                 # The next piece is fetched before the file is closed, so that no empty file follows the last row.
                 piece = next(pieces, None)
-                if is_last:
+                if is_full or (piece is not None and piece.begins_file):
                     break
             size_bytes = writer.close()
         except BaseException:
@@ -95,28 +93,3 @@ def _write(writer: BaseFileWriter, batch: pa.RecordBatch, schema: pa.Schema) -> 
     # With a new time, incremental readers would take a moved row for a changed one.
     times, numbers = batch.column(_COMMIT_TIME), batch.column(_SEQUENCE_NUMBER)
     writer.write_rows(rows, batch.column(_RECORD_KEY), times, numbers)
-
-
-class _Pieces:
-    """Cuts batches at the ends of files; each piece with whether a file ends behind it."""
-
-    def __init__(self, batches: Iterable[pa.RecordBatch], rows_per_file: int) -> None:
-        self._batches, self._rows_per_file = iter(batches), rows_per_file
-        self._room = rows_per_file
-        self._rest: pa.RecordBatch | None = None
-
-    def begin_file(self) -> None:
-        """Count the rows of a file from here on; one that was full early is followed by a whole one."""
-        self._room = self._rows_per_file
-
-    def __iter__(self) -> _Pieces:
-        return self
-
-    def __next__(self) -> tuple[pa.RecordBatch, bool]:
-        batch = self._rest
-        while batch is None or not batch.num_rows:
-            batch = next(self._batches)
-        count = min(self._room, batch.num_rows)
-        self._room -= count
-        self._rest = batch.slice(count)
-        return batch.slice(0, count), not self._room

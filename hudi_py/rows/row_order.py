@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from hudi_py.errors import ConfigError
 from hudi_py.formats.arrow_types import compute
-from hudi_py.rows.curves import Codes, Quantiles, bits_per_column, column_codes, common_prefix, place_on
+from hudi_py.rows.curves import Codes, Quantiles, bits_per_column, cell_ends, column_codes, common_prefix, place_on
 from hudi_py.rows.spill import Spill
 
 Read = Callable[[pa.Schema], Iterator[pa.RecordBatch]]
@@ -68,8 +68,33 @@ def check_order(order: RowOrder, schema: pa.Schema) -> None:
 def in_order(
     read: Read, schema: pa.Schema, order: RowOrder, memory_bytes: int, folder: str | None = None
 ) -> Iterator[pa.RecordBatch]:
+    """Read rows and yield them sorted; arguments as for `sort_rows`."""
+    return (batch for batch, _ in sort_rows(read, schema, order, memory_bytes, folder).batches)
+
+
+@attrs.frozen(kw_only=True)
+class SortedRows:
     """
-    Read rows and yield them sorted.
+    Args:
+        count: Number of the rows that were read.
+        line: Where rows lie; None for a linear order.
+        batches: The rows, and the places of each batch where there is a line.
+    """
+
+    count: int
+    line: _Line | None = None
+    batches: Iterator[tuple[pa.RecordBatch, Codes | None]]
+
+    def ends(self, files: int) -> Codes:
+        """Return the places at which files should begin; none for a linear order."""
+        return np.array([], np.uint64) if self.line is None else cell_ends(self.line.sample, files)
+
+
+def sort_rows(
+    read: Read, schema: pa.Schema, order: RowOrder, memory_bytes: int, folder: str | None = None
+) -> SortedRows:
+    """
+    Read rows and sort them.
 
     Args:
         read: See `Read`; called once if the rows fit into memory.
@@ -87,22 +112,26 @@ def in_order(
         if size > memory_bytes:
             break
     else:
-        if held:
-            yield from _sorted(pa.Table.from_batches(held, schema=schema), order, None)
-        return
+        table = pa.Table.from_batches(held, schema=schema)
+        curve = None if order.is_linear or not held else _line_by(_thinned(table.select(list(order.columns))), order)
+        return SortedRows(count=table.num_rows, line=curve, batches=_sorted(table, order, curve))
     held_rows = sum(batch.num_rows for batch in held)
     line, count = _line_of(read, schema, order)
     # Twice as many parts as memory needs, because a sample cuts unevenly.
     parts = min(_PARTS_MAX, max(2, -(-2 * size * count // (held_rows * memory_bytes))))
-    ranges = line.cut(parts)
-    with Spill(schema, folder, memory_bytes // 4) as spill:
-        # `rows` goes on where the first loop stopped; what that loop held is released as soon as it is on disk.
-        for source in (held, rows):
-            for batch in source:
-                spill.add(batch, ranges.ranks(line.places(pa.Table.from_batches([batch]))).astype(np.int64))
-            held.clear()
-        for number in sorted(spill.parts()):
-            yield from _sorted_part(spill.read(number), order, line, memory_bytes)
+
+    def spilled() -> Iterator[tuple[pa.RecordBatch, Codes | None]]:
+        ranges = line.cut(parts)
+        with Spill(schema, folder, memory_bytes // 4) as spill:
+            # `rows` goes on where the first loop stopped; what that loop held is released as soon as it is on disk.
+            for source in (held, rows):
+                for batch in source:
+                    spill.add(batch, ranges.ranks(line.places(pa.Table.from_batches([batch]))).astype(np.int64))
+                held.clear()
+            for number in sorted(spill.parts()):
+                yield from _sorted_part(spill.read(number), order, line, memory_bytes)
+
+    return SortedRows(count=count, line=None if order.is_linear else line, batches=spilled())
 
 
 @attrs.frozen(eq=False)
@@ -176,15 +205,19 @@ def _whole(column: Any) -> Any:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _sorted(rows: pa.Table, order: RowOrder, line: _Line | None) -> Iterator[pa.RecordBatch]:
-    if order.is_linear:
-        indices = _indices(rows, order.columns)
+def _sorted(rows: pa.Table, order: RowOrder, line: _Line | None) -> Iterator[tuple[pa.RecordBatch, Codes | None]]:
+    if line is None or order.is_linear:
+        places, indices = None, _indices(rows, order.columns)
     else:
-        line = line or _line_by(_thinned(rows.select(list(order.columns))), order)
+        places = line.places(rows)
         # Stable: rows at the same place keep their order, so a repeated run writes the same files.
-        indices = _numbers(np.argsort(line.places(rows), kind="stable"))
-    for start in range(0, rows.num_rows, _BATCH_ROWS):
-        yield from rows.take(indices.slice(start, _BATCH_ROWS)).combine_chunks().to_batches()
+        by_place = np.argsort(places, kind="stable")
+        places, indices = places[by_place], _numbers(by_place)
+    start = 0
+    while start < rows.num_rows:
+        for batch in rows.take(indices.slice(start, _BATCH_ROWS)).combine_chunks().to_batches():
+            yield batch, None if places is None else places[start : start + batch.num_rows]
+            start += batch.num_rows
 
 
 def _indices(rows: pa.Table, columns: Sequence[str]) -> Any:
@@ -206,7 +239,7 @@ def _thinned(rows: pa.Table) -> pa.Table:
 
 def _sorted_part(
     rows: Iterator[pa.RecordBatch], order: RowOrder, line: _Line, memory_bytes: int
-) -> Iterator[pa.RecordBatch]:
+) -> Iterator[tuple[pa.RecordBatch, Codes | None]]:
     """Rows of one range. One that is larger than memory, because its places are equal, is sorted piece by piece."""
     held: list[pa.RecordBatch] = []
     size = 0

@@ -19,9 +19,10 @@ from hudi_py.errors import ConflictError, CorruptMetadata, SpillError, WriteErro
 from hudi_py.model.files import FileSlice, join_path
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.log_reading import LogReading
+from hudi_py.rows.pieces import Pieces
 from hudi_py.rows.read import open_parquet
 from hudi_py.rows.rewrite import move_rows, stored_columns
-from hudi_py.rows.row_order import RowOrder, in_order
+from hudi_py.rows.row_order import RowOrder, sort_rows
 from hudi_py.rows.slice_reader import read_slices
 from hudi_py.rows.written import FileTarget, WrittenFile
 from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
@@ -98,18 +99,15 @@ def rewrite_group(job: ClusteringJob, work: GroupWork) -> list[WrittenFile]:
         return read_slices(job.storage, work.slices, schema, job.logs)
 
     columns = stored_columns(job.schema)
-    rows = (
-        read(columns) if job.order is None else in_order(read, columns, job.order, job.memory_bytes, job.spill_folder)
-    )
     try:
-        written = move_rows(
-            count.counted(rows),
-            files.open,
-            schema=job.schema,
-            avro_schema=job.avro_schema,
-            options=job.options,
-            rows_per_file=_rows_per_file(job, work),
-        )
+        if job.order is None:
+            pieces = Pieces(((batch, None) for batch in count.counted(read(columns))), _rows_per_file(job, work))
+        else:
+            found = sort_rows(read, columns, job.order, job.memory_bytes, job.spill_folder)
+            count.rows = found.count
+            share = -(-found.count // work.outputs) if work.outputs > 1 else None
+            pieces = Pieces(found.batches, share, found.ends(work.outputs))
+        written = move_rows(pieces, files.open, schema=job.schema, avro_schema=job.avro_schema, options=job.options)
     except SpillError:  # the disk of this machine, not the table
         raise
     # The rows were in the table before, so what does not fit its schema is damage.

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_py.errors import ConfigError
-from hudi_py.rows.curves import bits_per_column, column_codes, common_prefix, place_on
+from hudi_py.rows.curves import Quantiles, bits_per_column, cell_ends, column_codes, common_prefix, place_on
+from hudi_py.rows.pieces import Pieces
 from hudi_py.rows.row_order import RowOrder, check_order, in_order
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -62,6 +63,56 @@ def test_a_z_order_takes_one_bit_of_each_column_in_turn():
     places = place_on("ZORDER", [np.array([0b10, 1], np.uint64), np.array([0b01, 0], np.uint64)], 2)
     assert places.tolist() == [0b1001, 0b0010]
     assert bits_per_column(2) * 2 <= 63
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=200), st.sampled_from([2, 16, 1 << 16]))
+def test_ranks_are_shares_of_the_rows_below(values, ranges):
+    """However few values there are for the ranges; the middle of the ranks is the middle of the rows."""
+    codes = np.array(values, np.uint64)
+    ranks = Quantiles.of(codes, ranges).ranks(codes).astype(int)
+    assert (ranks < ranges).all()
+    below = np.array([(codes < code).sum() for code in codes])
+    until = np.array([(codes <= code).sum() for code in codes])
+    assert (below * ranges // len(codes) <= ranks).all()
+    assert (ranks * len(codes) < until * ranges).all()
+
+
+def pieces_of(places, batch_rows, share, ends):
+    """Rows of each file."""
+    batches = [
+        (pa.record_batch({"place": part}), part)
+        for part in np.split(places, range(batch_rows, len(places), batch_rows))
+    ]
+    files = []
+    for piece in Pieces(batches, share, ends):
+        assert piece.rows.num_rows
+        if piece.begins_file or not files:
+            files.append([])
+        files[-1] += piece.rows.column(0).to_pylist()
+    return files
+
+
+@given(st.lists(st.integers(0, 255), min_size=1, max_size=300), st.integers(1, 40), st.integers(1, 9), st.booleans())
+def test_pieces_are_all_rows_in_files_of_nearly_their_share(places, batch_rows, files, along_a_curve):
+    """No row is lost or out of order; no file is empty or more than 15 percent larger than its share."""
+    ordered = np.sort(np.array(places, np.uint64))
+    share = -(-len(ordered) // files)
+    found = pieces_of(ordered, batch_rows, share, cell_ends(ordered, files) if along_a_curve else None)
+    assert [place for file in found for place in file] == ordered.tolist()
+    assert all(0 < len(file) <= share * 1.15 for file in found)
+    if not along_a_curve:
+        assert all(len(file) == share for file in found[:-1])
+
+
+@pytest.mark.parametrize("batch_rows", [700, 32768])
+def test_files_along_a_curve_are_whole_cells(batch_rows):
+    """Cells hold a few rows more or less than a file's share, and no file has rows of two of them."""
+    chance = np.random.default_rng(5)
+    x, y = (chance.integers(0, 1 << 40, 40_000).astype(np.uint64) for _ in range(2))
+    bits = bits_per_column(2)
+    places = np.sort(place_on("ZORDER", [Quantiles.of(each, 1 << bits).ranks(each) for each in (x, y)], bits))
+    found = pieces_of(places, batch_rows, 2500, cell_ends(places, 16))
+    assert [{place >> (2 * bits - 4) for place in file} for file in found] == [{cell} for cell in range(16)]
 
 
 def batches_of(rows):

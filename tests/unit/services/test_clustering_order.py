@@ -7,6 +7,7 @@ import pytest
 
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.rows.base_file import BaseFileOptions
+from hudi_py.rows.pieces import Pieces
 from hudi_py.rows.rewrite import move_rows
 from hudi_py.rows.written import FileTarget
 from hudi_py.storage.memory import MemoryStorage
@@ -64,7 +65,7 @@ def test_conditions_on_either_or_both_columns_open_few_files(layout):
     assert share_opened(storage, "y < 'y020'", {row["id"] for row in rows if row["y"] < "y020"}) > 0.6
 
 
-def written_rows(storage, sizes, **options):
+def written_rows(storage, sizes, options):
     """Rows of each file, for batches of these sizes."""
     made = []
 
@@ -80,14 +81,15 @@ def written_rows(storage, sizes, **options):
         texts = [[f"{name}{n}" for n in numbers] for name in META_COLUMNS]
         batches.append(pa.RecordBatch.from_arrays([*map(pa.array, [*texts, numbers])], names=[*META_COLUMNS, "ts"]))
     avro = '{"type": "record", "name": "r", "fields": [{"name": "ts", "type": "long"}]}'
-    done = move_rows(batches, open_file, schema=schema, avro_schema=avro, **options)
+    pieces = Pieces(((batch, None) for batch in batches), 100)
+    done = move_rows(pieces, open_file, schema=schema, avro_schema=avro, options=options)
     return [each.stat.num_writes for each in done]
 
 
 def test_a_file_that_is_full_early_is_followed_by_a_whole_one():
     """Not by the sliver that the count of rows left for it, which would open more files for every query."""
-    storage, shared = MemoryStorage(), {"rows_per_file": 100}
-    assert written_rows(storage, [70, 70, 70], options=BaseFileOptions(), **shared) == [100, 100, 10]
+    storage = MemoryStorage()
+    assert written_rows(storage, [70, 70, 70], BaseFileOptions()) == [100, 100, 10]
     always_full = BaseFileOptions(max_file_bytes=1)
-    assert written_rows(storage, [70, 70, 70], options=always_full, **shared) == [70, 70, 70]
-    assert written_rows(storage, [70, 150], options=always_full, **shared) == [70, 100, 50]
+    assert written_rows(storage, [70, 70, 70], always_full) == [70, 70, 70]
+    assert written_rows(storage, [70, 150], always_full) == [70, 100, 50]
