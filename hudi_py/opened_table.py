@@ -30,7 +30,7 @@ from hudi_py.model.shown import Shown
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.runtime.log import log
 from hudi_py.services.savepoint.plan import time_of_name
-from hudi_py.storage.base import Storage
+from hudi_py.storage.base import Storage, refuse_tags
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
@@ -132,6 +132,12 @@ class OpenedTable(Shown):
 
         require_served(self.settings, use)
         require_table_served(self.config, self.settings, use, self.storage.root)
+        if (
+            self.settings[keys.QUARANTINE_TAG] is not None
+            and use & (Use.CLEAN | Use.WRITE)
+            and not self.storage.capabilities.tags
+        ):
+            raise refuse_tags(self.storage.root)
         # A warning only: releases of Hudi add properties, and most of them do not change how files are read.
         unknown = unknown_properties(self.config.properties)
         if unknown:

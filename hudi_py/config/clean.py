@@ -17,6 +17,7 @@ import attrs
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
+from hudi_py.model.tag import Tag
 from hudi_py.model.words import human_bytes
 
 
@@ -70,6 +71,7 @@ class CleanConfig:
         max_duration: After this time a clean starts no further deletions; None for no limit.
         quarantine: Move files into quarantine, so that the clean can be undone.
         quarantine_grace: How long they stay there.
+        quarantine_tag: Tag that they get there, by which the store deletes them; None if hudi_py does.
     """
 
     policy: CleanPolicy = CleanPolicy.KEEP_LATEST_COMMITS
@@ -103,6 +105,7 @@ class CleanConfig:
     max_duration: timedelta | None = None
     quarantine: bool = False
     quarantine_grace: timedelta = timedelta(days=7)
+    quarantine_tag: Tag | None = None
 
     @property
     def retention(self) -> str:
@@ -251,6 +254,7 @@ def clean_config(settings: Settings) -> CleanConfig:
         max_duration=settings[keys.CLEAN_MAX_DURATION],
         quarantine=settings[keys.CLEAN_QUARANTINE],
         quarantine_grace=settings[keys.QUARANTINE_GRACE],
+        quarantine_tag=settings[keys.QUARANTINE_TAG],
     )
     # The key itself, not its value: the default of the hours must not contradict an age that is given.
     _check(config, hours_given=keys.CLEAN_HOURS_RETAINED in settings)

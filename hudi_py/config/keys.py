@@ -14,7 +14,20 @@ from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
-from hudi_py.config.parse import a_name, as_text, duration, flag, index, names, number, one_of, pattern, share, whole
+from hudi_py.config.parse import (
+    a_name,
+    as_text,
+    duration,
+    flag,
+    index,
+    names,
+    number,
+    object_tag,
+    one_of,
+    pattern,
+    share,
+    whole,
+)
 
 T = TypeVar("T")
 
@@ -104,6 +117,8 @@ ORPHANS_MAX_SHARE: Final = Key("hoodie_py.orphans.max.share", share, 0.5)
 """Largest share of a table's files, from 0 to 1, that one search for files of no instant may remove."""
 QUARANTINE_GRACE: Final = Key("hoodie_py.quarantine.grace", duration, timedelta(days=7))
 """How long files that were taken out of a table can be put back."""
+QUARANTINE_TAG: Final = Key("hoodie_py.quarantine.tag", object_tag, None)
+"""A tag, ``KEY=VALUE``, of objects in quarantine: a rule of the store deletes them, not hudi_py. In S3 only."""
 FAILED_WRITES_POLICY: Final = Key(
     "hoodie.clean.failed.writes.policy",
     one_of("EAGER", "LAZY", "NEVER"),

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Final
 
 from hudi_py.model.instant_time import parse_duration
+from hudi_py.model.tag import Tag
 
 
 def as_text(value: str) -> str:
@@ -46,6 +47,17 @@ def a_name(value: str) -> str:
     if not value.strip():
         raise ValueError("a name; leave the setting out for none")
     return value
+
+
+_TAG: Final = re.compile(r"([A-Za-z0-9 +._:/@-]{1,128})=([A-Za-z0-9 +._:/@=-]{1,256})")
+
+
+def object_tag(value: str) -> Tag:
+    """Return the key and value of a tag on objects; what S3 does not take is refused."""
+    found = _TAG.fullmatch(value.strip())
+    if found is None or found[1].lower().startswith("aws:"):
+        raise ValueError("KEY=VALUE of letters, digits, blanks and + - . _ : / @, the key without aws: before it")
+    return Tag(found[1], found[2])
 
 
 def whole(minimum: int) -> Callable[[str], int]:

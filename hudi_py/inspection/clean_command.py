@@ -10,7 +10,7 @@ import click
 from hudi_py.config import keys
 from hudi_py.errors import CorruptMetadata
 from hudi_py.inspection import complete, render
-from hudi_py.inspection.clean_options import clean_options, examine_everything, full_option
+from hudi_py.inspection.clean_options import clean_options, examine_everything, full_option, tag_option
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.lease_command import force_option, forced
@@ -44,6 +44,7 @@ _SWITCHED_OFF = f"{keys.TABLE_SERVICES_ENABLED.name}=false switches cleaning off
 @click.option("--no-breakers", is_flag=True, help="Clean even if a circuit breaker reports a suspicious plan.")
 @force_option
 @click.option("--quarantine", is_flag=True, help="Move the files aside, so that hudi-py undo can put them back.")
+@tag_option
 @click.option("--dry-run", is_flag=True, help="Show the plan; write and delete nothing.")
 @click.option("--schedule-only", is_flag=True, help="Store the plan; delete nothing yet.")
 @click.option("--exit-code", is_flag=True, help="Exit with 7 if a limit of this run left files for the next clean.")
@@ -58,6 +59,7 @@ def clean(
     no_breakers: bool,
     force: bool,
     quarantine: bool,
+    tag: str | None,
     dry_run: bool,
     schedule_only: bool,
     exit_code: bool,
@@ -74,7 +76,8 @@ def clean(
         {
             keys.CLEAN_VERIFY.name: verify or None,
             keys.CLEAN_BREAKERS.name: False if no_breakers else None,
-            keys.CLEAN_QUARANTINE.name: quarantine or None,
+            keys.CLEAN_QUARANTINE.name: quarantine or tag is not None or None,
+            keys.QUARANTINE_TAG.name: tag,
         }
     )
     if dry_run:

@@ -94,6 +94,12 @@ def full_option(function: Callable[..., None]) -> Callable[..., None]:
     return click.option("--full", is_flag=True, help="Examine all partitions, not only changed ones.")(function)
 
 
+def tag_option(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the option ``--tag`` to a command."""
+    text = "As --quarantine, and tag the objects there: a lifecycle rule of the bucket deletes them. In S3 only."
+    return click.option("--tag", metavar="KEY=VALUE", help=text)(function)
+
+
 def examine_everything(opened: Table) -> None:
     """Have cleans examine all partitions, as ``--full`` asks for."""
     opened.settings = opened.settings.merged({"hoodie.clean.incremental.enabled": False})

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from hudi_py.config import keys
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import complete, render
+from hudi_py.inspection.clean_options import tag_option
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
@@ -27,6 +29,7 @@ _FILES_SHOWN_MAX: Final = 500
 @click.option("--older-than", metavar="D", help="Remove only files of at least this age (36h, 7d). Default: 3d.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed and why; nothing is written.")
 @click.option("--quarantine", is_flag=True, help="Move the files aside, so that undo puts them back. The default.")
+@tag_option
 @click.option("--delete", is_flag=True, help="Delete the files for good.")
 @click.option("--max-deletes", type=click.IntRange(min=0), metavar="N", help="Remove at most N files, oldest first.")
 @click.option("--inventory", type=click.Path(), help="CSV or Parquet with path, size, mtime, in place of listings.")
@@ -37,6 +40,7 @@ def orphans(
     older_than: str | None,
     dry_run: bool,
     quarantine: bool,
+    tag: str | None,
     delete: bool,
     max_deletes: int | None,
     inventory: str | None,
@@ -53,10 +57,11 @@ def orphans(
       hudi-py orphans TABLE --older-than 7d
       hudi-py undo TABLE orphans-20261101120000000
     """
-    chosen = [name for name, is_given in (("--quarantine", quarantine), ("--delete", delete)) if is_given]
+    chosen = [name for name, is_given in (("--quarantine", quarantine or tag), ("--delete", delete)) if is_given]
     if len(chosen) > 1 or (dry_run and quarantine):
-        raise ConfigError("--dry-run, --quarantine and --delete exclude each other; give one of them")
+        raise ConfigError("--dry-run, --quarantine (--tag) and --delete exclude each other; give one of them")
     opened = common.open(table)
+    opened.settings = opened.settings.merged({keys.QUARANTINE_TAG.name: tag})
     # On a view that refuses every change, so that a mistake cannot delete anything.
     if dry_run:
         opened = opened.read_only()

@@ -30,6 +30,7 @@ verb                promise
 ``delete_empty``    removes a folder only if nothing is in it; returns whether it did
 ``move_many``       the same files below another folder, one result per path; interrupted at any moment, a file is at
                     one of the two places, or whole at both
+``tag_many``        a label on each object that rules of the store look for (needs ``capabilities.tags``, else refused)
 ==================  ===============================================================================================
 
 Missing parent folders are created by the verbs that write. A path that names a folder is not an object: `read` raises
@@ -45,6 +46,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
 from hudi_py.errors import ConfigError, CorruptMetadata
+from hudi_py.model.tag import Tag
 
 READING_VERBS = frozenset({"list", "list_hidden", "read", "read_version", "size", "sizes", "barrier", "open_read"})
 # A damaged or foreign file must not exhaust memory. Users can raise the limit: savepoints of 2 GB have been seen.
@@ -71,6 +73,7 @@ MUTATING_VERBS = frozenset(
         "delete_folder",
         "delete_empty",
         "move_many",
+        "tag_many",
     }
 )
 
@@ -100,6 +103,7 @@ class Capabilities(NamedTuple):
     has_folders: bool  # empty folders exist and have to be removed
     conditional_replace: bool = False  # swap is available
     reports_missing: bool = True  # delete_many returns False for absent paths; otherwise True means "absent now"
+    tags: bool = False  # tag_many is available
 
 
 class Storage(Protocol):
@@ -232,6 +236,22 @@ class Storage(Protocol):
 
         Raises:
             ConfigError: A path is invalid; then nothing was moved.
+        """
+
+    def tag_many(self, paths: Iterable[str], tag: Tag, *, remove: bool = False) -> Mapping[str, bool | StorageFailure]:
+        """
+        Put a tag on objects, or take it off; their other tags stay.
+
+        Args:
+            paths: Relative to the root.
+            tag: The tag. To take one off, only its key counts.
+            remove: Whether to take it off.
+
+        Returns:
+            One result per path: True, False (there is no such object) or a `StorageFailure`.
+
+        Raises:
+            ConfigError: The storage has no tags, or a path is invalid; nothing was changed.
         """
 
 
@@ -376,6 +396,11 @@ def checked_moves(paths: Iterable[str], source: str, target: str) -> dict[str, t
     if before == after:
         raise ConfigError(f"{source!r} and {target!r} are the same folder; nothing was moved")
     return moves
+
+
+def refuse_tags(root: str) -> ConfigError:
+    """Return the error of a storage without tags."""
+    return ConfigError(f"{root}: only objects in S3 have tags; nothing was changed. Leave the tag out")
 
 
 def is_temporary(name: str) -> bool:

@@ -7,7 +7,17 @@ from typing import BinaryIO
 
 import attrs
 
-from hudi_py.storage.base import Capabilities, Deletion, Entry, Listing, Storage, Versioned, check_path
+from hudi_py.model.tag import Tag
+from hudi_py.storage.base import (
+    Capabilities,
+    Deletion,
+    Entry,
+    Listing,
+    Storage,
+    StorageFailure,
+    Versioned,
+    check_path,
+)
 
 
 @attrs.frozen
@@ -86,6 +96,10 @@ class FolderStorage:
 
     def move_many(self, paths: Iterable[str], source: str, target: str) -> Mapping[str, Deletion]:
         return self.outer.move_many(paths, self._path(source), self._path(target))
+
+    def tag_many(self, paths: Iterable[str], tag: Tag, *, remove: bool = False) -> Mapping[str, bool | StorageFailure]:
+        by_outer = {self._path(path): path for path in paths}
+        return {by_outer[path]: done for path, done in self.outer.tag_many(by_outer, tag, remove=remove).items()}
 
     def _path(self, path: str) -> str:
         # Checked here, because behind the folder's name a path could climb out of it.

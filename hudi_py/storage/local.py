@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import BinaryIO, Literal, cast
 
 from hudi_py.errors import AlreadyExists, ConfigError, CorruptMetadata, NotFound, OutcomeUnknown, StorageError
+from hudi_py.model.tag import Tag
 from hudi_py.storage._beneath import (
     FOLDER_ONLY,
     LinkInTheWay,
@@ -54,6 +55,7 @@ from hudi_py.storage.base import (
     checked_moves,
     is_hidden,
     is_temporary,
+    refuse_tags,
 )
 
 # From this number of files on, one listing is cheaper than trying to delete a checksum beside each file: an attempt
@@ -286,6 +288,9 @@ class LocalStorage:
         for (old, new), group in by_folder.items():
             outcomes.update(move_beneath(self._root, old, new, group, self._refused_move))
         return outcomes
+
+    def tag_many(self, paths: Iterable[str], tag: Tag, *, remove: bool = False) -> Mapping[str, bool | StorageFailure]:
+        raise refuse_tags(self._root)
 
     # ------------------------------------------------------------------ steps
 

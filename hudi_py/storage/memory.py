@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, cast
 
 from hudi_py.errors import AlreadyExists, NotFound
+from hudi_py.model.tag import Tag
 from hudi_py.runtime.clock import epoch_ms
 from hudi_py.runtime.randomness import new_uuid
 from hudi_py.storage.base import (
@@ -51,6 +52,7 @@ class MemoryStorage:
         self._root = root.rstrip("/")
         self._clock_ms = clock_ms
         self._objects: dict[str, tuple[bytes, int]] = {}  # path -> content, modification time
+        self._tags: dict[str, dict[str, str]] = {}
         self._lock = threading.RLock()
         self._identity = new_uuid()
         _LIVE[self._identity] = self
@@ -77,7 +79,7 @@ class MemoryStorage:
         """Return an independent copy with the same contents and modification times."""
         twin = MemoryStorage(self._root, clock_ms=self._clock_ms)
         with self._lock:
-            twin._objects = dict(self._objects)
+            twin._objects, twin._tags = dict(self._objects), dict(self._tags)
         return twin
 
     def __copy__(self) -> MemoryStorage:
@@ -95,7 +97,9 @@ class MemoryStorage:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(atomic_create=True, atomic_replace=True, has_folders=False, conditional_replace=True)
+        return Capabilities(
+            atomic_create=True, atomic_replace=True, has_folders=False, conditional_replace=True, tags=True
+        )
 
     @property
     def root(self) -> str:
@@ -168,6 +172,7 @@ class MemoryStorage:
         check_below_root(path)
         with self._lock:
             self._objects[path] = (bytes(data), self._clock_ms())
+            self._tags.pop(path, None)
 
     def read_version(self, path: str) -> Versioned:
         content = self.read(path)
@@ -190,6 +195,7 @@ class MemoryStorage:
     def delete(self, path: str) -> bool:
         check_below_root(path)
         with self._lock:
+            self._tags.pop(path, None)
             return self._objects.pop(path, None) is not None
 
     def delete_many(self, paths: Iterable[str]) -> Mapping[str, bool | StorageFailure]:
@@ -203,6 +209,7 @@ class MemoryStorage:
         with self._lock:
             for path in [path for path in self._objects if path.startswith(prefix)]:
                 del self._objects[path]
+                self._tags.pop(path, None)
 
     def delete_empty(self, folder: str) -> bool:
         check_below_root(folder)
@@ -213,7 +220,22 @@ class MemoryStorage:
         with self._lock:
             there = {path: self._objects.pop(old, None) for path, (old, _) in wanted.items()}
             self._objects.update({wanted[path][1]: found for path, found in there.items() if found is not None})
+            # A copy on the server has the tags of its source.
+            self._tags.update({new: self._tags.pop(old) for old, new in wanted.values() if old in self._tags})
         return {path: found is not None for path, found in there.items()}
+
+    def tag_many(self, paths: Iterable[str], tag: Tag, *, remove: bool = False) -> Mapping[str, bool | StorageFailure]:
+        wanted = {check_below_root(path): False for path in paths}
+        with self._lock:
+            for path in wanted.keys() & self._objects.keys():
+                wanted[path] = True
+                others = {key: value for key, value in self.tags(path).items() if key != tag.key}
+                self._tags[path] = others if remove else {**others, tag.key: tag.value}
+        return wanted
+
+    def tags(self, path: str) -> Mapping[str, str]:
+        """Return the tags of an object."""
+        return self._tags.get(path, {})
 
 
 class _DataFile(io.BytesIO):

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import BinaryIO
 
 from hudi_py.errors import AlreadyExists, NotFound
+from hudi_py.model.tag import Tag
 from hudi_py.storage.base import (
     Capabilities,
     Deletion,
     Entry,
     Listing,
     Storage,
+    StorageFailure,
     Versioned,
     check_below_root,
     checked_moves,
@@ -127,6 +129,9 @@ class RehearsalStorage:
                 self._written.replace(new, self.read(old))
                 self.delete(old)
         return moved
+
+    def tag_many(self, paths: Iterable[str], tag: Tag, *, remove: bool = False) -> Mapping[str, bool | StorageFailure]:
+        return {path: self.size(check_below_root(path)) is not None for path in paths}  # nobody looks at them here
 
     def _holder(self, path: str) -> Storage:
         """Return the storage that holds the content of *path*. Raises `NotFound` if it was deleted here."""

@@ -14,6 +14,7 @@ from typing import BinaryIO, TypeAlias, TypeVar, cast
 
 from hudi_py.errors import AlreadyExists, ConfigError, HudiError, NotFound, OutcomeUnknown, StorageError
 from hudi_py.model.files import OWN_FOLDER, join_path
+from hudi_py.model.tag import Tag
 from hudi_py.runtime.randomness import new_uuid
 from hudi_py.storage.base import (
     READ_BYTES_MAX,
@@ -27,9 +28,10 @@ from hudi_py.storage.base import (
     check_read_size,
     checked_moves,
     is_hidden,
+    refuse_tags,
 )
 from hudi_py.storage.remote_backends import Backend, FsspecBackend, S3Backend
-from hudi_py.storage.remote_bulk import REQUESTS_MAX, Pace, copy_then_delete, delete_in_pages
+from hudi_py.storage.remote_bulk import REQUESTS_MAX, Pace, copy_then_delete, delete_in_pages, for_each
 from hudi_py.storage.remote_clients import S3_SCHEMES, backend_of
 from hudi_py.storage.remote_faults import Fault, Meaning, classify
 from hudi_py.storage.remote_options import redact
@@ -206,6 +208,17 @@ class RemoteStorage:
             return self._call("move_many", old, lambda backend: backend.copy(old, new))
 
         return copy_then_delete(checked_moves(paths, source, target), copy, self.delete_many)
+
+    def tag_many(self, paths: Iterable[str], tag: Tag, *, remove: bool = False) -> Mapping[str, bool | StorageFailure]:
+        if not self.capabilities.tags:
+            raise refuse_tags(self._url)
+        keys = [check_below_root(path) for path in dict.fromkeys(paths)]
+
+        def put(path: str) -> bool:
+            value = None if remove else tag.value
+            return self._call("tag_many", path, lambda backend: backend.tag(path, tag.key, value))
+
+        return for_each(keys, put)
 
     # ------------------------------------------------------------------ steps
 

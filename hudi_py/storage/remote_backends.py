@@ -57,6 +57,7 @@ class Backend(Protocol):
     def delete_folder_page(self, folder: str) -> bool: ...
     def delete_empty(self, folder: str) -> bool: ...
     def copy(self, source: str, target: str) -> bool: ...
+    def tag(self, path: str, key: str, value: str | None) -> bool: ...
 
 
 class S3Backend:
@@ -71,7 +72,12 @@ class S3Backend:
     """
 
     capabilities = Capabilities(
-        atomic_create=True, atomic_replace=True, has_folders=False, conditional_replace=True, reports_missing=False
+        atomic_create=True,
+        atomic_replace=True,
+        has_folders=False,
+        conditional_replace=True,
+        reports_missing=False,
+        tags=True,
     )
 
     def __init__(self, fs: Any, bucket: str, prefix: str) -> None:
@@ -171,6 +177,18 @@ class S3Backend:
         """Copy on the server, in parts where the object is larger than one request may copy; False if it is absent."""
         try:
             self._fs.cp_file(f"{self._bucket}/{self._key(source)}", f"{self._bucket}/{self._key(target)}")
+        except FileNotFoundError:
+            return False
+        return True
+
+    def tag(self, path: str, key: str, value: str | None) -> bool:
+        """Put a tag on an object, or take it off if the value is None; False if the object is absent."""
+        try:
+            found = self._call("get_object_tagging", Key=self._key(path))["TagSet"]
+            tags = [each for each in found if each["Key"] != key]
+            tags += [] if value is None else [{"Key": key, "Value": value}]
+            if tags != found:
+                self._call("put_object_tagging", Key=self._key(path), Tagging={"TagSet": tags})
         except FileNotFoundError:
             return False
         return True
@@ -307,6 +325,9 @@ class FsspecBackend:
             return False
         self._fs.cp_file(self._full(source), self._in_folder(target))
         return True
+
+    def tag(self, path: str, key: str, value: str | None) -> bool:
+        raise ConfigError(f"{path}: tags are not known of {self._name} storage; nothing was changed")
 
     def _delete_tree(self, full: str) -> None:
         # Not `rm(recursive=True)`: that expands patterns, and a partition may be called `a*`.

@@ -116,21 +116,27 @@ def copy_then_delete(
     Returns:
         The result for each path, in the order of *moves*: True if it was moved, False if it did not exist.
     """
-
-    def copied(path: str) -> bool | StorageFailure:
-        try:
-            return copy(*moves[path])
-        except StorageError as error:
-            return StorageFailure(str(error), error.retryable)
-
-    with ThreadPoolExecutor(REQUESTS_MAX, thread_name_prefix="hudi-py-move") as pool:
-        outcomes = dict(zip(moves, pool.map(copied, moves), strict=True))
+    outcomes = for_each(moves, lambda path: copy(*moves[path]))
     # Only what has been copied is deleted, so at every moment an object exists at one of its two paths at least.
     there = {moves[path][0]: path for path, outcome in outcomes.items() if outcome is True}
     for old, outcome in delete(there).items():
         if isinstance(outcome, StorageFailure):
             outcomes[there[old]] = outcome
     return outcomes
+
+
+def for_each(paths: Iterable[str], do: Callable[[str], bool]) -> dict[str, bool | StorageFailure]:
+    """Call *do* for each path, a few at a time, and return what it returned, or the `StorageError` that it raised."""
+
+    def tried(path: str) -> bool | StorageFailure:
+        try:
+            return do(path)
+        except StorageError as error:
+            return StorageFailure(str(error), error.retryable)
+
+    wanted = tuple(paths)
+    with ThreadPoolExecutor(REQUESTS_MAX, thread_name_prefix="hudi-py-each") as pool:
+        return dict(zip(wanted, pool.map(tried, wanted), strict=True))
 
 
 def spread(paths: Iterable[str]) -> list[str]:

@@ -12,7 +12,16 @@ from typing import Any, BinaryIO, TypeVar
 
 from hudi_py.errors import RefusedError
 from hudi_py.model.files import join_path
-from hudi_py.storage.base import MUTATING_VERBS, Capabilities, Deletion, Listing, Storage, Versioned
+from hudi_py.model.tag import Tag
+from hudi_py.storage.base import (
+    MUTATING_VERBS,
+    Capabilities,
+    Deletion,
+    Listing,
+    Storage,
+    StorageFailure,
+    Versioned,
+)
 
 T = TypeVar("T")
 Paths = tuple[str, ...]
@@ -112,6 +121,10 @@ class DelegatingStorage:
         wanted = tuple(paths)
         moved = tuple(join_path(source, path) for path in wanted)
         return self._around("move_many", moved, lambda: self.inner.move_many(wanted, source, target))
+
+    def tag_many(self, paths: Iterable[str], tag: Tag, *, remove: bool = False) -> Mapping[str, bool | StorageFailure]:
+        wanted = tuple(paths)
+        return self._around("tag_many", wanted, lambda: self.inner.tag_many(wanted, tag, remove=remove))
 
 
 class ReadOnlyStorage(DelegatingStorage):

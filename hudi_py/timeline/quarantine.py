@@ -18,6 +18,7 @@ from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.model.files import OWN_FOLDER, is_partition_path, join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.json_document import parse_json
+from hudi_py.model.tag import Tag
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
@@ -43,6 +44,7 @@ class Manifest:
         until_ms: From when on its files may be deleted for good.
         files: Partition path to names of its files and their sizes in bytes, -1 if unknown.
         reasons: Path to why the file was removed, where that differs from file to file.
+        tag: What its files are tagged with, by which the store deletes them; None if hudi_py deletes them.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Manifest:
     until_ms: int
     files: Mapping[str, Mapping[str, int]]
     reasons: Mapping[str, str] = attrs.field(factory=dict)
+    tag: Tag | None = None
 
     @property
     def folder(self) -> str:
@@ -64,7 +67,7 @@ class Manifest:
 
     def paths(self) -> Iterator[str]:
         """Paths of the files as they were in the table."""
-        return (join_path(partition, name) for partition, names in self.files.items() for name in names)
+        return iter(paths_of(self.files))
 
 
 def files_folder(name: str) -> str:
@@ -80,6 +83,7 @@ def store_manifest(storage: Storage, manifest: Manifest) -> None:
         "until_ms": manifest.until_ms,
         "files": {path: dict(sorted(names.items())) for path, names in sorted(manifest.files.items())},
         **({"reasons": dict(sorted(manifest.reasons.items()))} if manifest.reasons else {}),
+        **({"tag": list(manifest.tag)} if manifest.tag else {}),
     }
     storage.replace(f"{manifest.folder}/{_MANIFEST}", json.dumps(document).encode())
 
@@ -107,6 +111,7 @@ def load_manifest(storage: Storage, name: str) -> Manifest | None:
             until_ms=int(document["until_ms"]),
             files=files,
             reasons={str(p): str(why) for p, why in document.get("reasons", {}).items()},
+            tag=Tag(*map(str, document["tag"])) if "tag" in document else None,
         )
     except NotFound:
         return None
@@ -146,6 +151,11 @@ def sizes_held(storage: Storage, manifest: Manifest) -> dict[str, dict[str, int]
     return found
 
 
+def paths_of(files: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the paths of files that are given by partition."""
+    return [join_path(path, name) for path, names in files.items() for name in names]
+
+
 def purge(
     storage: Storage,
     permit: Permit,
@@ -155,6 +165,8 @@ def purge(
 ) -> tuple[str, ...]:
     """
     Delete the removals for good whose time in quarantine is over, see `removals_over`; return their names.
+
+    Those that are left to the store are only forgotten, once their files are gone.
 
     Args:
         storage: Of the table.
@@ -166,7 +178,12 @@ def purge(
     # Looked at again, because deletion may have been forbidden while a long clean ran.
     permit.check()
     done = []
-    for name in removals_over(storage, int(clock.now().timestamp() * 1000), kept):
+
+    def tag_again(manifest: Manifest, paths: list[str]) -> None:
+        if manifest.tag is not None:  # one that an earlier attempt did not reach would stay for ever
+            storage.tag_many(paths, manifest.tag)
+
+    for name in removals_over(storage, int(clock.now().timestamp() * 1000), kept, tag_again):
         manifest = load_manifest(storage, name)
         if may is not None and manifest is not None:
             held = sizes_held(storage, manifest)
@@ -179,14 +196,28 @@ def purge(
     return tuple(done)
 
 
-def removals_over(storage: Storage, now_ms: int, kept: Collection[str] = ()) -> tuple[str, ...]:
+def _left_to_store(storage: Storage, manifest: Manifest) -> list[str]:
+    """Where the files are that the store has still to delete."""
+    held = {} if manifest.tag is None else sizes_held(storage, manifest)
+    return [join_path(manifest.files_folder, path) for path in paths_of(held)]
+
+
+def removals_over(
+    storage: Storage,
+    now_ms: int,
+    kept: Collection[str] = (),
+    left_to_store: Callable[[Manifest, list[str]], None] = lambda *_: None,
+) -> tuple[str, ...]:
     """
     Names of the removals whose time in quarantine is over, sorted. Those with damaged manifests stay.
+
+    Of those that are left to the store only the ones whose files are gone.
 
     Args:
         storage: Of the table.
         now_ms: In epoch milliseconds.
         kept: Names of removals that stay whatever their time: those that are being undone.
+        left_to_store: Called with each removal of which the store has still to delete files, and with these.
     """
     over = []
     for name in removals(storage):
@@ -198,7 +229,12 @@ def removals_over(storage: Storage, now_ms: int, kept: Collection[str] = ()) -> 
             # Without its time it is unknown whether it is over, and its files may be the last copies.
             log.warning("quarantine.unreadable", removal=name, why=str(error))
             continue
-        if manifest is not None and manifest.until_ms <= now_ms:
+        if manifest is None or manifest.until_ms > now_ms:
+            continue
+        left = _left_to_store(storage, manifest)
+        if left:
+            left_to_store(manifest, left)
+        else:
             over.append(name)
     return tuple(over)
 

@@ -52,8 +52,10 @@ def deletes(name: str) -> bool:
     calls = (node.func for node in ast.walk(tree_of(modules()[name])) if isinstance(node, ast.Call))
     return any(
         isinstance(called, ast.Attribute)
-        and called.attr in VERBS
-        and (called.attr != "delete" or ON_STORAGE.search(ast.unparse(called.value)))
+        and (
+            (called.attr in VERBS and (called.attr != "delete" or ON_STORAGE.search(ast.unparse(called.value))))
+            or (called.attr == "remove" and ast.unparse(called.value).endswith("deleter"))
+        )
         for called in calls
     )
 

@@ -24,6 +24,7 @@ from hudi_py.model.instant_time import instant_epoch_ms, parse_instant_time
 from hudi_py.timeline.archive_entries import stored_instants
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.erasures import load_erasures
+from hudi_py.timeline.quarantine import load_manifest, removals, sizes_held
 from hudi_py.timeline.timeline import WRITES, Timeline
 
 _REMOVING: Final = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
@@ -111,7 +112,16 @@ def last_purge(contents: Contents, partition: str | None) -> tuple[int, str]:
     Raises:
         CorruptMetadata: It is unknown.
     """
-    ms = load_erasures(contents.store.storage).last(partition)
+    storage = contents.store.storage
+    for name in removals(storage):
+        manifest = load_manifest(storage, name)
+        if manifest is None or manifest.tag is None or not (partition is None or partition in manifest.files):
+            continue
+        held = sizes_held(storage, manifest)
+        if any(name not in held.get(path, {}) for path, names in manifest.files.items() for name in names):
+            # By a rule of its own, and nobody was told; that they are gone is known since this very look.
+            return int(contents.store.clock.now().timestamp() * 1000), f"the store, which deletes what {name} removed"
+    ms = load_erasures(storage).last(partition)
     return ms, "the emptying of the quarantine, or a search for orphans"
 
 

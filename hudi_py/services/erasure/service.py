@@ -171,6 +171,8 @@ class ErasureService:
             return _held(each, (f"{name} has no manifest in quarantine",), ("never by itself: delete it by hand",))
         what = f"clean {name}" if manifest.kind == "clean" else name
         until = f"from {iso_utc(manifest.until_ms)} on, when the quarantine is emptied (hudi-py maintain)"
+        if manifest.tag is not None:
+            until = f"the store deletes it, by its rule for objects with the tag {manifest.tag}"
         return _held(each, (f"{what} moved it into quarantine, from where it can be put back",), (until, *waits))
 
     # --- the table -----------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ from hudi_py.services.orphans.judge import (
 )
 from hudi_py.services.orphans.walk import Folder, read_inventory, walk_table
 from hudi_py.storage.base import Deletion, Entry, SideFileLeft, Storage, StorageFailure
+from hudi_py.storage.deleters import Deleter, Unlink, quarantine_in
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.completions import contents_of, undone_writes
 from hudi_py.timeline.contents import Contents
@@ -297,23 +298,21 @@ class OrphanService:
         now = set([path for turn in turns for path in turn][: self.max_deletes])
         chosen = [each for each in report.to_remove if each.file.path in now]
         quarantine = None
-        kept_in = None
+        deleter: Deleter = Unlink()
         if self.action is OrphanAction.QUARANTINE and chosen:
             manifest = self._manifest(chosen)
             # Before the first move: a file in quarantine that no manifest lists could never be put back.
             store_manifest(self._storage, manifest)
             quarantine = manifest.folder
-            kept_in = manifest.files_folder
+            deleter = quarantine_in(manifest.files_folder, manifest.tag)
         outcomes: dict[str, Deletion] = {}
         failed: dict[str, str] = {}
         for turn in turns:
             held = {path: why for path, earlier in turn.items() if path in now and (why := _held_back(earlier, failed))}
             paths = [path for path in turn if path in now and path not in held]
-            if kept_in is None:
-                with noted(self._storage, _folders_of(paths), self._store.clock):
-                    removed = self._storage.delete_many(paths)
-            else:
-                removed = self._storage.move_many(paths, "", kept_in)
+            gone = () if deleter.undoable_from else _folders_of(paths)
+            with noted(self._storage, gone, self._store.clock):
+                removed = deleter.remove(self._storage, paths)
             failed |= {path: each.message for path, each in removed.items() if isinstance(each, StorageFailure)} | held
             outcomes |= removed
         done = [path for path, each in outcomes.items() if each is True or isinstance(each, SideFileLeft)]
@@ -338,6 +337,7 @@ class OrphanService:
             until_ms=made_ms + int(self.settings[keys.QUARANTINE_GRACE].total_seconds() * 1000),
             files=sizes_in((each.file.partition_path, each.file.name, each.file.size_bytes) for each in chosen),
             reasons={each.file.path: each.reason for each in chosen},
+            tag=self.settings[keys.QUARANTINE_TAG],
         )
 
     @property

@@ -39,7 +39,7 @@ from hudi_py.storage.base import Storage, StorageFailure
 from hudi_py.timeline.archive import is_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.hidden_leases import refuse_hiding_leased
-from hudi_py.timeline.quarantine import Manifest, forget, load_manifest, pending_undos, sizes_held
+from hudi_py.timeline.quarantine import Manifest, forget, load_manifest, paths_of, pending_undos, sizes_held
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Begun, Requested, prepared
@@ -88,7 +88,9 @@ class UndoService:
         """
         with self._store.lock.held(f"undo of {name}"):
             manifest = self._manifest(name)
-            files = self._checked(manifest)
+            self._checked(manifest)
+            self._keep_from_store(manifest)
+            files = self._checked(manifest)  # again: the store may have deleted some until a moment ago
             report = self._report(manifest, files)
             if manifest.kind == _CLEAN:
                 # Before the first file is moved: it may refuse, and it may have to create what the record below goes
@@ -284,6 +286,25 @@ class UndoService:
             recorded.publish(metadata)
         return attrs.evolve(report, restored=restored, rollback=begun.instant.requested_time)
 
+    def _keep_from_store(self, manifest: Manifest) -> None:
+        """
+        Take the tag off by which the store would delete the files, before one of them is in the table again.
+
+        Raises:
+            StorageError: One has still its tag; nothing was put back.
+        """
+        if manifest.tag is None:
+            return
+        held = paths_of(sizes_held(self._storage, manifest))
+        paths = [join_path(manifest.files_folder, path) for path in held]
+        for path, outcome in self._storage.tag_many(paths, manifest.tag, remove=True).items():
+            if isinstance(outcome, StorageFailure):
+                raise StorageError(
+                    f"{path} could not be freed of its tag {manifest.tag.key}: {outcome.message}; nothing was put "
+                    "back, undo again",
+                    outcome.retryable,
+                )
+
     def _put_back(self, manifest: Manifest) -> tuple[str, ...]:
         """Move everything that is in quarantine; repeatable."""
         held = sizes_held(self._storage, manifest)
@@ -292,6 +313,8 @@ class UndoService:
         for path, outcome in outcomes.items():
             if isinstance(outcome, StorageFailure):
                 raise StorageError(f"{path} could not be put back: {outcome.message}; undo again", outcome.retryable)
+            if manifest.tag is not None and outcome is False and self._storage.size(path) is None:
+                raise StorageError(f"{path} was deleted by the store at this moment; what is left was put back")
         return tuple(sorted(path for path, outcome in outcomes.items() if outcome is True))
 
     def _remove_clean(self, time: str) -> None:

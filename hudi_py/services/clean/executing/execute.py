@@ -38,7 +38,7 @@ from hudi_py.model.lease import floor_of
 from hudi_py.model.records import CleanerPlan, CleanMetadata
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
-from hudi_py.services.clean.executing.quarantined import quarantine_of
+from hudi_py.services.clean.executing.quarantined import deleter_of
 from hudi_py.services.clean.executing.recheck import Recheck, covers, recheck_of
 from hudi_py.services.clean.executing.tasks import delete_files, tasks_of
 from hudi_py.services.clean.executing.watch import Reporter, WatchedEngine
@@ -47,6 +47,7 @@ from hudi_py.services.clean.planning.plan import SAVEPOINTED_TIMES
 from hudi_py.services.clean.planning.stored_plan import Names, is_partial
 from hudi_py.services.clean.result import CleanResult, Outcome, metadata_of, together
 from hudi_py.storage.base import Storage
+from hudi_py.storage.deleters import Deleter
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.deletion import Permit
 from hudi_py.txn.commit import Begun, Requested
@@ -99,14 +100,14 @@ def execute_clean(
         reporter.begin("delete", instant=instant.requested_time, total=sum(map(len, names.values())))
         engine = WatchedEngine(engine, reporter)
     started = store.clock.now()
-    quarantine = quarantine_of(store, config, instant, names, recheck.plan.partitions_to_delete)
-    outcome = _delete(recheck, engine, config, names, deadline, permit, quarantine)
+    deleter = deleter_of(store, config, instant, names, recheck.plan.partitions_to_delete)
+    outcome = _delete(recheck, engine, config, names, deadline, permit, deleter)
     # Only at the first attempt: a later one completes without such files, or they would block all cleans for ever.
     if is_first_attempt:
         _check_access(outcome, names, known, store.storage.root)
     plan = _as_carried_out(recheck)
     # Folders last, and only when no file is left: a folder with its metafile deleted would hide remaining files.
-    gone = {} if outcome.left else _delete_partitions(store.storage, plan.partitions_to_delete, permit, quarantine)
+    gone = {} if outcome.left else _delete_partitions(store.storage, plan.partitions_to_delete, permit, deleter)
     elapsed_ms = max(0, int((store.clock.now() - started).total_seconds() * 1000))
     metadata = metadata_of(instant, plan, outcome, frozenset(gone), config, elapsed_ms)
     log.info(
@@ -306,7 +307,7 @@ def _delete(
     names: Names,
     deadline: Deadline,
     permit: Permit,
-    quarantine: str = "",
+    deleter: Deleter,
 ) -> Outcome:
     """
     Delete all files in tasks of about equal size (rule A-64), round by round.
@@ -321,7 +322,7 @@ def _delete(
     size_max = TASK_FILES_MAX_TIMED if deadline.is_limited else engine.files_max
     rounds = max(1, -(-total // (width * size_max)))
     size = -(-total // (width * rounds)) or 1
-    tasks = tasks_of(storage, names, size, quarantine)  # the last round is as wide as the others
+    tasks = tasks_of(storage, names, size, deleter)  # the last round is as wide as the others
     missing: set[str] = set()
     failed: dict[str, str] = {}
     side_files: dict[str, str] = {}
@@ -363,20 +364,20 @@ def _check_access(outcome: Outcome, names: Names, known: Leftovers, root: str) -
 
 
 def _delete_partitions(
-    storage: Storage, partition_paths: Sequence[str], permit: Permit, quarantine: str = ""
+    storage: Storage, partition_paths: Sequence[str], permit: Permit, deleter: Deleter
 ) -> dict[str, tuple[str, ...]]:
     """Remove dropped partitions; removed ones to the names that were left in them."""
     gone = {}
     if partition_paths:
         permit.check()
     for path in partition_paths:
-        names = _delete_partition(storage, path, quarantine)
+        names = _delete_partition(storage, path, deleter)
         if names is not None:
             gone[path] = names
     return gone
 
 
-def _delete_partition(storage: Storage, partition_path: str, quarantine: str = "") -> tuple[str, ...] | None:
+def _delete_partition(storage: Storage, partition_path: str, deleter: Deleter) -> tuple[str, ...] | None:
     """
     Remove the folder of a dropped partition if it has only its metafile (rule A-54); None if it is kept.
 
@@ -392,8 +393,8 @@ def _delete_partition(storage: Storage, partition_path: str, quarantine: str = "
     for entry in entries:
         # The metafile first: a crash leaves an empty folder, which no listing takes for a partition.
         path = join_path(partition_path, entry.name)
-        if quarantine:
-            storage.move_many([path], "", quarantine)
+        if deleter.undoable_from:
+            deleter.remove(storage, [path])
         storage.delete(path)
     storage.delete_folder(partition_path)
     return tuple(entry.name for entry in entries)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from hudi_py.model.files import join_path
 from hudi_py.storage.base import SideFileLeft, Storage, StorageFailure
+from hudi_py.storage.deleters import Deleter, Unlink
 
 
 class DeleteTask(NamedTuple):
@@ -20,12 +21,12 @@ class DeleteTask(NamedTuple):
     Args:
         storage: Storage of the table.
         files: Partition path and names.
-        quarantine: Folder to which the files are moved, relative to the table; ``""`` to delete them.
+        deleter: How they are removed.
     """
 
     storage: Storage
     files: tuple[tuple[str, Sequence[str]], ...]
-    quarantine: str = ""
+    deleter: Deleter = Unlink()
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -53,9 +54,7 @@ class DeleteResult(NamedTuple):
     side_files: tuple[tuple[str, str], ...] = ()
 
 
-def tasks_of(
-    storage: Storage, files: Mapping[str, Sequence[str]], size: int, quarantine: str = ""
-) -> Iterator[DeleteTask]:
+def tasks_of(storage: Storage, files: Mapping[str, Sequence[str]], size: int, deleter: Deleter) -> Iterator[DeleteTask]:
     """Cut *files* into tasks of *size* files each, however they spread over partitions (rule A-64)."""
     group: list[tuple[str, Sequence[str]]] = []
     room = size
@@ -66,22 +65,20 @@ def tasks_of(
             group.append((partition, taken))
             start, room = start + len(taken), room - len(taken)
             if not room:
-                yield DeleteTask(storage, tuple(group), quarantine)
+                yield DeleteTask(storage, tuple(group), deleter)
                 group, room = [], size
     if group:
-        yield DeleteTask(storage, tuple(group), quarantine)
+        yield DeleteTask(storage, tuple(group), deleter)
 
 
 def delete_files(task: DeleteTask) -> DeleteResult:
     """
-    Delete the files of one task, or move them into quarantine.
+    Remove the files of one task.
 
     Without looking first whether they exist: that would double the requests.
     """
     missing, failed, side_files = [], [], []
-    storage, to = task.storage, task.quarantine
-    outcomes = storage.move_many(task.paths, "", to) if to else storage.delete_many(task.paths)
-    for path, outcome in outcomes.items():
+    for path, outcome in task.deleter.remove(task.storage, task.paths).items():
         if outcome is True:
             continue
         if isinstance(outcome, SideFileLeft):
