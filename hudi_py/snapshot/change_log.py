@@ -8,8 +8,10 @@ changed twice is listed twice.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -116,21 +118,13 @@ class ReadChanges:
         assert step.merge is not None, step
         # All columns, whatever was asked for: a row has changed if any of its columns has.
         keys, *tables = step.merge.tables(self._storage, self._whole)
-        before, after = (dict(zip(each[_RECORD_KEY].to_pylist(), range(len(each)), strict=True)) for each in tables)
+        places = [_places(each[_RECORD_KEY].to_pylist()) for each in tables]
         rows = [each.select(self._whole.names).to_pylist() for each in tables]
-        changed = [
-            key
-            for key in keys
-            if (key in before) != (key in after)
-            or (key in before and not _is_same(rows[0][before[key]], rows[1][after[key]]))
-        ]
+        changed = [pair for key in keys for pair in _changed(rows, places[0].get(key, ()), places[1].get(key, ()))]
         operations: Array = pa.array(
-            ["d" if key not in after else "u" if key in before else "i" for key in changed], pa.string()
+            ["d" if after is None else "i" if before is None else "u" for before, after in changed], pa.string()
         )
-        columns = [
-            self._taken(table, [places.get(key) for key in changed])
-            for table, places in zip(tables, (before, after), strict=True)
-        ]
+        columns = [self._taken(table, [pair[side] for pair in changed]) for side, table in enumerate(tables)]
         return self._batch(step, operations, *columns)
 
     def _taken(self, table: pa.Table, places: Sequence[int | None]) -> Array:
@@ -179,14 +173,14 @@ class ReadChanges:
         found = pa.Table.from_batches(
             read_batches(self._storage, [(step.partition_path, file)], schema, [OneOf(_RECORD_KEY, wanted)]), schema
         ).combine_chunks()
-        place = {key: number for number, key in enumerate(found[_RECORD_KEY].to_pylist())}
+        place = _places(found[_RECORD_KEY].to_pylist())
         # As null, a missing row would make an update look like an insert or a delete.
         missing = wanted.difference(place)
         if missing:
             raise CorruptMetadata(
                 f"{self._storage.root}/{path} names the key {min(missing)!r}, which {file.name} does not hold"
             )
-        return self._taken(found, [None if key is None else place[key] for key in keys])
+        return self._taken(found, _in_turn(keys, place))
 
     def _no_rows(self, count: int) -> Array:
         none: Array = pa.nulls(count, self._schema.field("before").type)
@@ -252,6 +246,35 @@ class ChangeLog(Batches):
     def in_pieces(self) -> Pieces:
         """One piece for each file group of each commit, in the order of the changes."""
         return Pieces(read=self._read, pieces=self._steps, sizes=tuple(each.size_bytes for each in self._steps))
+
+
+def _places(keys: Iterable[str | None]) -> Mapping[str | None, Sequence[int]]:
+    """The rows of each key; there are several where writers did not look keys up."""
+    found: dict[str | None, list[int]] = {}
+    for number, key in enumerate(keys):
+        found.setdefault(key, []).append(number)
+    return found
+
+
+def _in_turn(keys: Sequence[str | None], places: Mapping[str | None, Sequence[int]]) -> list[int | None]:
+    """The row of each change: with one key each in turn if there is a change of each, else the last one, as in Hudi."""
+    times = Counter(keys)
+    left = {key: list(rows) if times[key] == len(rows) else [rows[-1]] * times[key] for key, rows in places.items()}
+    return [None if key is None else left[key].pop(0) for key in keys]
+
+
+def _changed(
+    rows: Sequence[Sequence[Mapping[str, Any]]], before: Sequence[int], after: Sequence[int]
+) -> Iterator[tuple[int | None, int | None]]:
+    """The rows of one key that are other ones after the commit, in pairs; None where there was no row, or is none."""
+    gone, left = [], list(after)
+    for number in before:
+        same = next((other for other in left if _is_same(rows[0][number], rows[1][other])), None)
+        if same is None:
+            gone.append(number)
+        else:
+            left.remove(same)
+    return zip_longest(gone, left)
 
 
 def _is_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

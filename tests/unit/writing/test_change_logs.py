@@ -16,6 +16,7 @@ from support.fixtures import unpack_rows
 
 SCHEMA = pa.schema([*writes.SCHEMA, pa.field("tags", pa.list_(pa.string()))])
 SMALL = {"hoodie.index.bloom.num_entries": 100, **writes.ALONE}
+SIDES = ("before", "after")
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
 VERSIONS = pytest.mark.parametrize(
     ("version", "mode"), [(6, "OP_KEY_ONLY"), (8, "DATA_BEFORE"), (9, "DATA_BEFORE_AFTER")]
@@ -115,6 +116,30 @@ def test_every_operation_tells_its_changes(version, mode, kind):
     last = {("a", "eu"): 10, ("f", "us"): 10}
     model.step(table.upsert(arrow(last)), model.rows | last)
     model.check()
+
+
+@VERSIONS
+@pytest.mark.parametrize("kind", KINDS)
+def test_changes_of_repeated_keys_lead_from_each_snapshot_to_the_next(version, mode, kind):
+    """Several rows of a key, in one file and in two: the rows before go, those after come, and no row is another's."""
+    table = cdc_table(version, mode, **{"hoodie.table.type": kind, "hoodie.parquet.small.file.limit": 0})
+    before = Counter()
+    for operation, times in (
+        ("bulk_insert", "a1 k1 k5 k3 z1 m1 m1"),
+        ("bulk_insert", "k7 b7"),
+        ("upsert", "a4"),
+        ("upsert", "k8 m1"),
+        ("upsert", "k9 c9 m9"),
+        ("delete", "k20 z20"),
+    ):
+        rows = [{"id": each[0], "region": "eu", "ts": int(each[1:]), "tags": []} for each in times.split()]
+        result = getattr(table, operation)(pa.Table.from_pylist(rows, schema=SCHEMA))
+        shown = Counter((row["id"], row["ts"]) for row in table.refresh().rows().to_arrow().to_pylist())
+        told = [row for batch in table.change_log() for row in plain_rows(batch) if row["ts"] == result.instant]
+        gone, come = (Counter((row[side]["id"], row[side]["ts"]) for row in told if row[side]) for side in SIDES)
+        assert Counter({row: count for row, count in gone.items() if count > before[row]}) == Counter()
+        assert before - gone + come == shown, operation
+        before = shown
 
 
 @VERSIONS
