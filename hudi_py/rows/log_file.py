@@ -160,65 +160,41 @@ def encode_log_file(
             are_gone = deletes.to_numpy(zero_copy_only=False)
             of_rows, of_deleted = positions.part(~are_gone), positions.part(are_gone)
     header = {HeaderKey.INSTANT_TIME: target.instant_time, HeaderKey.SCHEMA: with_meta_fields(avro_schema)}
-    return _encoded(_stored_rows(changes, target, first_row_index), deleted, header, options, of_rows, of_deleted)
+    out, start = io.BytesIO(), 0
+    # Rows before deletes: within one file no key is in both, and Hudi writes them in this order.
+    for piece in _stored_rows(changes, target, first_row_index):
+        stop = start + piece.num_rows
+        texts = _texts(header, None if of_rows is None else of_rows.part(slice(start, stop)))
+        start = stop
+        out.write(encoded_rows(piece, texts, options))
+    if deleted is not None:
+        out.write(encoded_deletes(deleted, _texts(header, of_deleted)))
+    return out.getvalue()
 
 
-def encode_merged_log(
-    rows: pa.RecordBatch,
-    deleted: Sequence[DeletedKey],
-    merged: Sequence[str],
-    target: LogTarget,
-    avro_schema: str,
-    options: LogFileOptions,
-) -> bytes:
+def encoded_rows(rows: pa.RecordBatch, header: Mapping[int, str], options: LogFileOptions) -> bytes:
     """
-    Encode the log file of a log compaction, which takes the place of the blocks that it was merged from.
+    Return a data block.
 
     Args:
-        rows: Rows as they are stored, with their meta columns.
-        deleted: Keys that are deleted; none of them has a row.
-        merged: Instant times of the blocks that it stands for, oldest first.
-        target: Names the file.
-        avro_schema: Record schema, without meta columns.
+        rows: Its rows, with their meta columns.
+        header: Its header, which has the schema.
         options: Layout.
 
     Raises:
         WriteError: A value is null where the table's schema has no null.
     """
-    header = {
-        HeaderKey.INSTANT_TIME: target.instant_time,
-        HeaderKey.SCHEMA: with_meta_fields(avro_schema),
-        HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(merged),
-    }
-    pieces = (rows.slice(start, count) for start, count in _pieces(rows))
-    return _encoded(pieces, deleted or None, header, options)
-
-
-def _encoded(
-    pieces: Iterable[pa.RecordBatch],
-    deleted: Iterable[DeletedKey] | None,
-    header: Mapping[HeaderKey, str],
-    options: LogFileOptions,
-    of_rows: RecordPositions | None = None,
-    of_deleted: RecordPositions | None = None,
-) -> bytes:
     schema_text = header[HeaderKey.SCHEMA]
-    out, start = io.BytesIO(), 0
-    # Rows before deletes: within one file no key is in both, and Hudi writes them in this order.
-    for piece in pieces:
-        stop = start + piece.num_rows
-        texts = _texts(header, None if of_rows is None else of_rows.part(slice(start, stop)))
-        start = stop
-        if options.in_parquet:
-            block = LogBlock(BlockType.PARQUET_DATA, texts, _parquet(piece, schema_text, options.parquet))
-        else:
-            block = LogBlock(BlockType.AVRO_DATA, texts, encode_data_block(piece, schema_text))
-        out.write(encode_log_block(block))
-    if deleted is not None:
-        out.write(
-            encode_log_block(LogBlock(BlockType.DELETE, _texts(header, of_deleted), encode_delete_block(deleted)))
+    if options.in_parquet:
+        return encode_log_block(
+            LogBlock(BlockType.PARQUET_DATA, dict(header), _parquet(rows, schema_text, options.parquet))
         )
-    return out.getvalue()
+    return encode_log_block(LogBlock(BlockType.AVRO_DATA, dict(header), encode_data_block(rows, schema_text)))
+
+
+def encoded_deletes(deleted: Iterable[DeletedKey], header: Mapping[int, str]) -> bytes:
+    """Return a delete block of keys that have no row in the same file."""
+    return encode_log_block(LogBlock(BlockType.DELETE, dict(header), encode_delete_block(deleted)))
 
 
 def _texts(header: Mapping[HeaderKey, str], positions: RecordPositions | None) -> dict[int, str]:
@@ -301,7 +277,7 @@ def _stored_rows(changes: RowChanges, target: LogTarget, first_row_index: int) -
     if changes.deletes is not None:
         kept = compute.invert(changes.deletes)
         rows, keys = rows.filter(kept), keys.filter(kept)
-    for start, count in _pieces(rows):
+    for start, count in pieces_of(rows):
         yield _with_meta(rows.slice(start, count), keys.slice(start, count), target, first_row_index + start)
 
 
@@ -323,7 +299,7 @@ def _with_meta(rows: pa.RecordBatch, keys: Array, target: LogTarget, first_row_i
     return pa.RecordBatch.from_arrays([*columns, *rows.columns], schema=pa.schema([*meta_fields(), *rows.schema]))
 
 
-def _pieces(rows: pa.RecordBatch) -> Iterator[tuple[int, int]]:
+def pieces_of(rows: pa.RecordBatch) -> Iterator[tuple[int, int]]:
     """Yield start and number of rows of each data block."""
     # At least one row, however large it is.
     step = max(rows.num_rows // max(rows.nbytes // _PIECE_BYTES_MAX, 1), 1)

@@ -7,6 +7,7 @@ All records of a key are in one part, in their order of arrival, so that each pa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -68,10 +69,9 @@ class LogParts:
         """
         count = len(records.keys)
         schema = self._spill.schema
+        types: Sequence[Any] = self._shape.schema.types
         rows: list[Any] = (
-            [_nulls(count, each) for each in self._shape.schema.types]
-            if records.rows is None
-            else list(records.rows.columns)
+            [pa.nulls(count, each) for each in types] if records.rows is None else list(records.rows.columns)
         )
         block = np.full(count, len(self._blocks))
         columns = [pa.array(block), records.keys, pa.array(records.kinds), *records.ordering, *rows]
@@ -117,11 +117,43 @@ class LogParts:
         )
 
 
-def _nulls(count: int, arrow: Any) -> Any:
-    return pa.nulls(count, arrow)
+def held_or_in_parts(
+    records: Iterator[LogRecords], shape: RecordShape, memory_bytes: int | None, folder: str | None, stack: ExitStack
+) -> list[LogRecords] | LogParts:
+    """
+    Read all records of a slice.
+
+    Args:
+        records: In order of arrival.
+        shape: The shape that they are read with.
+        memory_bytes, folder: As for `LogParts`; without a limit all are held.
+        stack: Frees the temporary file.
+
+    Returns:
+        The records; or, if there are more than fit into memory, parts of them.
+
+    Raises:
+        SpillError: The disk for temporary files is full, or fails.
+    """
+    held: list[LogRecords] = []
+    size = 0
+    for each in records:
+        held.append(each)
+        size += _bytes_of(each)
+        if memory_bytes is not None and size > memory_bytes:
+            break
+    else:
+        return held
+    parts = stack.enter_context(LogParts(shape, memory_bytes, folder))
+    held.reverse()
+    while held:
+        parts.add(held.pop())  # freed as soon as it is written
+    for each in records:
+        parts.add(each)
+    return parts
 
 
-def bytes_of(records: LogRecords) -> int:
-    """Return the bytes of Arrow of a block's records."""
+def _bytes_of(records: LogRecords) -> int:
+    """The bytes of Arrow of a block's records."""
     rows = 0 if records.rows is None else records.rows.nbytes
     return int(rows + records.keys.nbytes + sum(each.nbytes for each in records.ordering))

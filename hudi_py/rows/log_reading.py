@@ -20,7 +20,7 @@ from hudi_py.formats.log_block import LogBlock
 from hudi_py.fsview.expected import WAY_OUT
 from hudi_py.model.files import FileSlice, LogFile, join_path
 from hudi_py.rows.log_merge import MergedLogs, merge_records
-from hudi_py.rows.log_parts import LogParts, bytes_of
+from hudi_py.rows.log_parts import LogParts, held_or_in_parts
 from hudi_py.rows.log_records import KEY_COLUMN, LogRecords, RecordShape, records_of
 from hudi_py.rows.log_rules import LogRules
 from hudi_py.rows.log_scan import WHOLE_BYTES_MAX, read_log_blocks, scan_blocks, with_content
@@ -167,35 +167,27 @@ def load_logs(
         SpillError: The disk for temporary files is full, or fails.
     """
     source = f"{storage.root}/{join_path(file_slice.partition_path, file_slice.file_id)}"
-    read = _without_mixture(records_of(blocks_of(storage, file_slice, logs), shape), logs, source)
+    positions_in = set[str | None]()
+    read = _without_mixture(records_of(blocks_of(storage, file_slice, logs), shape), logs, source, positions_in)
     # Of a range of time, the records decide first which files are read.
     limit = None if logs.whole else logs.memory_bytes
-    held: list[LogRecords] = []
-    size = 0
-    for each in read:
-        held.append(each)
-        size += bytes_of(each)
-        if limit is not None and size > limit:
-            break
-    else:
-        return _merged_records(held, file_slice, shape, logs, source, has_positions=_have_positions(held, file_slice))
-    parts = stack.enter_context(LogParts(shape, limit, logs.spill_folder))
-    has_positions = True
-    held.reverse()
-    while held:
-        has_positions &= _have_positions(held[-1:], file_slice)
-        parts.add(held.pop())  # freed as soon as it is written
-    for each in read:
-        has_positions &= _have_positions([each], file_slice)
-        parts.add(each)
-    return (
-        _merged_records(records, file_slice, shape, logs, source, has_positions=has_positions)
-        for records in parts.read()
+    found = held_or_in_parts(read, shape, limit, logs.spill_folder, stack)
+    merged = partial(
+        _merged_records,
+        file_slice=file_slice,
+        shape=shape,
+        logs=logs,
+        source=source,
+        has_positions=are_by_position(positions_in, file_slice),
     )
+    return map(merged, found.read()) if isinstance(found, LogParts) else merged(found)
 
 
-def _without_mixture(records: Iterator[LogRecords], logs: LogReading, source: str) -> Iterator[LogRecords]:
+def _without_mixture(
+    records: Iterator[LogRecords], logs: LogReading, source: str, positions_in: set[str | None]
+) -> Iterator[LogRecords]:
     for each in records:
+        positions_in.add(each.positions_in)
         if logs.rules.filling is not None and each.columns is not None:
             raise UnsupportedTable(
                 f"{source} has updates of some columns in a table with hoodie.table.partial.update.mode, which "
@@ -222,13 +214,15 @@ def _merged_records(
     return attrs.evolve(merged, meets_copies=logs.meets_copies or has_positions)
 
 
-def _have_positions(records: Sequence[LogRecords], file_slice: FileSlice) -> bool:
+def are_by_position(positions_in: set[str | None], file_slice: FileSlice) -> bool:
     """
-    Whether Hudi merges by position. Of a key that the base file holds several times, the log files then have a record
-    for each of its rows. One block without positions, and all are merged by key.
+    Return whether Hudi merges log records by position: those whose blocks have *positions_in* (see `LogRecords`).
+
+    Of a key that the base file holds several times, the log files then have a record for each of its rows. One block
+    without positions, and all are merged by key.
     """
     base = file_slice.base_file
-    return base is not None and all(each.positions_in == base.instant_time for each in records)
+    return base is not None and positions_in == {base.instant_time}
 
 
 def _refuse_parts_of_rows(records: Sequence[LogRecords], source: str) -> None:
@@ -259,7 +253,16 @@ def logged_keys(storage: Storage, file_slice: FileSlice, logs: LogReading) -> li
 
 def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iterator[tuple[LogBlock, str]]:
     """
-    The blocks of a slice that count, with their contents and places, oldest first.
+    The blocks of a slice that count, with their contents and places, oldest first; see `headers_of`.
+    """
+    for path, block in headers_of(storage, file_slice, logs):
+        source = f"{storage.root}/{path}"
+        yield with_content(storage, path, block, source), f"{source} (block at byte {block.offset})"
+
+
+def headers_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iterator[tuple[str, LogBlock]]:
+    """
+    The blocks of a slice that count, with the path of their file, oldest first; those of large files without contents.
 
     Bytes that are not a block are skipped with a warning, as in Apache Hudi: a writer that died leaves them. If a
     completed commit wrote those bytes, or if a file is shorter than a completed commit recorded, rows are lost, and the
@@ -293,6 +296,4 @@ def blocks_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Iter
             )
         events.warning("read.log.torn", file=f"{storage.root}/{path}", byte=block.offset, bytes=block.size_bytes)
     for log, block in found.blocks:
-        path = join_path(file_slice.partition_path, log.name)
-        source = f"{storage.root}/{path}"
-        yield with_content(storage, path, block, source), f"{source} (block at byte {block.offset})"
+        yield join_path(file_slice.partition_path, log.name), block

@@ -9,7 +9,7 @@ block. ``small files``: 200 files in 10 partitions become 10. ``compaction``: a 
 ``z-order``: the same rows ordered by two columns into 160 files; then conditions on the columns count the files opened.
 The first repetition of every contestant is a warm-up and does not count. With ``--memory`` no JVM is started, and the
 peak of a process that clusters and compacts is measured for a table and for one of ten times its rows, with a limit of
-N MiB for rows and log records and row groups of a MiB.
+N MiB for rows and log records and row groups of a MiB; one more workload is ``log compaction``, of the same log files.
 """
 
 from __future__ import annotations
@@ -55,7 +55,11 @@ TABLE: Final = {
     "hoodie.archive.automatic": "false",
 }
 QUIET: Final = {key: value for key, value in TABLE.items() if key.startswith(("hoodie.metadata", "hoodie.clean"))}
-DUE: Final = {"hoodie.compact.inline.max.delta.commits": "1", "hoodie.compact.inline.trigger.strategy": "NUM_COMMITS"}
+DUE: Final = {
+    "hoodie.compact.inline.max.delta.commits": "1",
+    "hoodie.compact.inline.trigger.strategy": "NUM_COMMITS",
+    "hoodie.log.compaction.blocks.threshold": "1",
+}
 LIMITS: Final = ("hoodie.memory.compaction.max.size", "hoodie_py.clustering.memory.bytes")
 COLUMNS: Final = "x,y"
 ASKED: Final = {"x": "x < 20000", "y": "y < 20000", "x and y": "x between 300000 and 400000 and y < 100000"}
@@ -91,11 +95,13 @@ def small_files(path: str, rows: int, given: dict[str, str] = TABLE) -> None:
         assert table.instant
 
 
-def with_logs(path: str, rows: int, given: dict[str, str] = TABLE) -> None:
-    """A fifth of the rows in log files."""
+def with_logs(path: str, rows: int, given: dict[str, str] = TABLE, commits: int = 1) -> None:
+    """A fifth of the rows in log files, of that many commits."""
     settings = {**given, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
     hudi_py.write(path, reader(0, rows), operation="bulk_insert", settings=settings)
-    hudi_py.write(path, reader(0, rows // 5, 2), operation="upsert", settings=settings)
+    share = rows // 5 // commits
+    for number in range(commits):
+        hudi_py.write(path, reader(number * share, share, 2), operation="upsert", settings=settings)
 
 
 def clustering_settings(path: str, workload: str) -> dict[str, str]:
@@ -116,7 +122,8 @@ def ours(path: str, workload: str, settings: dict[str, str]) -> dict[str, Any]:
     """Plan and carry out in this process."""
     with Meter() as meter:
         table = hudi_py.open_table(path, settings={**QUIET, **DUE, **hudi_names(settings)})
-        done = table.compact() if workload == "compaction" else table.cluster()
+        verbs = {"compaction": table.compact, "log compaction": table.compact_logs}
+        done = verbs.get(workload, table.cluster)()
     return meter.dict(rows=done[0].rows)
 
 
@@ -225,8 +232,13 @@ def memory(given: argparse.Namespace, scratch: Path) -> None:
         for factor in (1, 10):
             path = scratch / f"{workload.replace(' ', '-')}-{factor}"
             rows = given.rows * factor
-            (with_logs if workload == "compaction" else small_files)(str(path), rows, table)
-            settings = {} if workload == "compaction" else clustering_settings(str(path), workload)
+            settings: dict[str, str] = {}
+            if workload.endswith("compaction"):
+                # One block is read at a time, so those of the small table are as large, too.
+                with_logs(str(path), rows, table, factor if workload == "log compaction" else 1)
+            else:
+                small_files(str(path), rows, table)
+                settings = clustering_settings(str(path), workload)
             settings |= {each: str(given.limit_mb << 20) for each in LIMITS} | small_groups
             command = [sys.executable, __file__, "--alone", str(path), workload, json.dumps(settings)]
             found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

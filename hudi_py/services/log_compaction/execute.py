@@ -3,27 +3,31 @@ Merges the log blocks of one file slice into one new log file: what a task does,
 
 Rows keep their meta columns. A key has one record: its row, or its deletion with the ordering values that it had, so
 that merging goes on from it as from the blocks before (see `hudi_py.rows.log_merge`). Memory: the log records of the
-slice.
+slice as far as they may be held (`LogReading.memory_bytes`), else a part of them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any, Final
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
-from hudi_py.errors import AlreadyExists, ConflictError, UnsupportedTable
-from hudi_py.formats.log_block import BlockType, HeaderKey
+from hudi_py.errors import UnsupportedTable
+from hudi_py.formats.delete_block import DeletedKey
+from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock
 from hudi_py.formats.stored_values import conform_stored
 from hudi_py.model.files import FileSlice, join_path
-from hudi_py.rows.column_ranges import ranges_of_rows
-from hudi_py.rows.log_file import LogFileOptions, LogSlice, LogTarget, deleted_keys, encode_merged_log, log_stat
+from hudi_py.rows.log_file import LogFileOptions, LogSlice, LogTarget, deleted_keys, log_stat
 from hudi_py.rows.log_merge import MergedLogs, merge_records
-from hudi_py.rows.log_reading import LogReading, blocks_of
-from hudi_py.rows.log_records import Kind, flagged_rows, is_partial, positions_in, records_of
+from hudi_py.rows.log_parts import LogParts, held_or_in_parts
+from hudi_py.rows.log_reading import LogReading, are_by_position, blocks_of, headers_of
+from hudi_py.rows.log_records import Kind, LogRecords, RecordShape, flagged_rows, is_partial, positions_in, records_of
 from hudi_py.rows.lookup import read_keys
+from hudi_py.rows.merged_log_file import MergedLogWriter
 from hudi_py.rows.positions import has_copies
 from hudi_py.rows.read import chosen_columns
 from hudi_py.rows.written import WrittenFile
@@ -32,6 +36,8 @@ from hudi_py.services.log_compaction.plan import DELETED_TWICE, Blocks
 from hudi_py.services.rewriting.tasks import RewriteJob, withdraw_if_fenced
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
+
+_PARTS_OF_ROWS: Final = "has updates of some columns, which only a compaction merges; run hudi-py compact"
 
 
 @attrs.frozen(kw_only=True)
@@ -85,20 +91,21 @@ def count_blocks(storage: Storage, file_slice: FileSlice, reading: LogReading) -
     Raises:
         CorruptMetadata: A log file is damaged.
     """
-    count, has_parts, has_deletes, times = 0, False, False, set[str | None]()
-    for block, _ in blocks_of(storage, file_slice, reading):
+    count, has_parts, has_deletes, is_merged, times = 0, False, False, True, set[str | None]()
+    for _, block in headers_of(storage, file_slice, reading):
         count += 1
+        is_merged &= bool(block.header.get(HeaderKey.COMPACTED_BLOCK_TIMES))
         has_parts |= is_partial(block)
         has_deletes |= block.block_type is BlockType.DELETE
         times.add(positions_in(block))
     has_copies = _has_copies(storage, file_slice, times)
-    return Blocks(count=count, has_parts=has_parts, has_copies=has_copies, has_deletes=has_deletes)
+    return Blocks(count=count, has_parts=has_parts, has_copies=has_copies, has_deletes=has_deletes, is_merged=is_merged)
 
 
 def _has_copies(storage: Storage, file_slice: FileSlice, times: set[str | None]) -> bool:
     """Whether its base file, whose time is the only one of *times* (see `positions_in`), holds a key several times."""
     base = file_slice.base_file
-    if base is None or times != {base.instant_time}:
+    if base is None or not are_by_position(times, file_slice):
         return False
     with storage.open_read(join_path(file_slice.partition_path, base.name)) as stream:
         return has_copies(read_keys(stream))
@@ -132,53 +139,86 @@ def merge_slice(job: LogCompactionJob, work: MergeWork) -> WrittenFile:
     )
     reading = attrs.evolve(rewrite.reading, until=job.instant_time)
     columns = chosen_columns(rewrite.schema, None, with_meta=True)
-    blocks = list(blocks_of(storage, planned, reading))
     shape = reading.shape(columns)
-    records = list(records_of(blocks, shape))
     where = f"{storage.root}/{join_path(planned.partition_path, planned.file_id)}"
-    if reading.rules.filling is not None or any(each.columns is not None for each in records):
-        raise UnsupportedTable(
-            f"{where} has updates of some columns, which only a compaction merges; run hudi-py compact"
-        )
-    if not job.takes_deletes and any(block.block_type is BlockType.DELETE for block, _ in blocks):
-        raise UnsupportedTable(f"{where}: {DELETED_TWICE}; run hudi-py compact")
-    if _has_copies(storage, work.there, {each.positions_in for each in records}):
-        raise UnsupportedTable(
-            f"{where} has a base file that holds a key several times; its log files change all of these rows, and a "
-            "merged block would change the first one only; run hudi-py compact"
-        )
-    merged = merge_records(records, shape, reading.rules)
-    rows = _rows(merged, columns, reading, where)
-    gone = np.flatnonzero(merged.kinds >= Kind.DELETE)
-    at: Any = pa.array(gone)
-    deleted = list(
-        deleted_keys(merged.keys.take(at), [each.take(at) for each in merged.ordering], planned.partition_path)
-    )
-    times = tuple(dict.fromkeys(block.header[HeaderKey.INSTANT_TIME] for block, _ in blocks))
-    content = encode_merged_log(rows, deleted, times, target, rewrite.avro_schema, job.options)
-    # As each release writes them, see `hudi_py.writing.files`.
-    kind = MarkerType.APPEND if job.tells_slice else MarkerType.CREATE
-    create_marker(storage, job.instant_time, Marker(planned.partition_path, target.name, kind))
-    withdraw_if_fenced(rewrite, target.path)
-    try:
-        storage.create_new(target.path, content)
-    except AlreadyExists:
-        raise ConflictError(f"{storage.root}/{target.path} was written by another process meanwhile") from None
+    with ExitStack() as stack:
+        blocks = _Blocks(job, where)
+        records = blocks.watched(blocks_of(storage, planned, reading), shape)
+        # All are read before any is written: the header of the first new block names all of the old ones.
+        found = held_or_in_parts(records, shape, reading.memory_bytes, reading.spill_folder, stack)
+        if _has_copies(storage, work.there, blocks.positions_in):
+            raise UnsupportedTable(
+                f"{where} has a base file that holds a key several times; its log files change all of these rows, and "
+                "a merged block would change the first one only; run hudi-py compact"
+            )
+        # As each release writes them, see `hudi_py.writing.files`.
+        kind = MarkerType.APPEND if job.tells_slice else MarkerType.CREATE
+        create_marker(storage, job.instant_time, Marker(planned.partition_path, target.name, kind))
+        withdraw_if_fenced(rewrite, target.path)
+        with storage.open_write(target.path) as sink:
+            writer = MergedLogWriter(
+                sink,
+                tuple(blocks.times),
+                job.instant_time,
+                rewrite.avro_schema,
+                columns,
+                job.options,
+                rewrite.options.ranged,
+            )
+            for part in found.read() if isinstance(found, LogParts) else (found,):
+                merged = merge_records(part, shape, reading.rules)
+                writer.write(_rows(merged, columns, reading, where), _deleted(merged, planned.partition_path))
+            writer.finish()
     withdraw_if_fenced(rewrite, target.path)
     elapsed_ms = round((MONOTONIC() - started) * 1000)
-    stat = log_stat(target, rows=rows.num_rows, deleted=len(deleted), size_bytes=len(content), elapsed_ms=elapsed_ms)
-    logged = sum(len(each.keys) for each in records)
+    stat = log_stat(
+        target, rows=writer.num_rows, deleted=writer.num_deleted, size_bytes=writer.size_bytes, elapsed_ms=elapsed_ms
+    )
     stat = attrs.evolve(
         stat,
         prev_commit=planned.base_instant_time,
-        total_log_records=logged,
-        total_log_blocks=len(blocks),
+        total_log_records=blocks.num_records,
+        total_log_blocks=blocks.count,
         total_log_files_compacted=len(planned.log_files),
         total_log_size_compacted=sum(log.size_bytes or 0 for log in planned.log_files),
-        total_updated_records_compacted=len(merged),
+        total_updated_records_compacted=writer.num_rows + writer.num_deleted,
     )
-    ranged = rewrite.options.ranged
-    return WrittenFile(stat, ranges=ranges_of_rows([rows], ranged) if ranged else ())
+    return WrittenFile(stat, ranges=writer.ranges())
+
+
+@attrs.define
+class _Blocks:
+    """The blocks of a slice as they go by: what is not merged without the base file is refused."""
+
+    job: LogCompactionJob
+    where: str
+    times: dict[str, None] = attrs.field(factory=dict)  # in the order of the blocks
+    positions_in: set[str | None] = attrs.field(factory=set)
+    count: int = 0
+    num_records: int = 0
+
+    def watched(self, blocks: Iterator[tuple[LogBlock, str]], shape: RecordShape) -> Iterator[LogRecords]:
+        if self.job.rewrite.reading.rules.filling is not None:
+            raise UnsupportedTable(f"{self.where} {_PARTS_OF_ROWS}")
+        for records in records_of(self._counted(blocks), shape):
+            if records.columns is not None:
+                raise UnsupportedTable(f"{self.where} {_PARTS_OF_ROWS}")
+            self.positions_in.add(records.positions_in)
+            self.num_records += len(records.keys)
+            yield records
+
+    def _counted(self, blocks: Iterator[tuple[LogBlock, str]]) -> Iterator[tuple[LogBlock, str]]:
+        for block, source in blocks:
+            if block.block_type is BlockType.DELETE and not self.job.takes_deletes:
+                raise UnsupportedTable(f"{self.where}: {DELETED_TWICE}; run hudi-py compact")
+            self.times.setdefault(block.header[HeaderKey.INSTANT_TIME])
+            self.count += 1
+            yield block, source
+
+
+def _deleted(merged: MergedLogs, partition: str) -> Iterator[DeletedKey]:
+    at: Any = pa.array(np.flatnonzero(merged.kinds >= Kind.DELETE))
+    return deleted_keys(merged.keys.take(at), [each.take(at) for each in merged.ordering], partition)
 
 
 def _rows(merged: MergedLogs, columns: pa.Schema, reading: LogReading, where: str) -> pa.RecordBatch:

@@ -25,6 +25,7 @@ STRATEGY: Final = "org.apache.hudi.table.action.compact.LogCompactionExecutionHe
 """What Apache Hudi names in each plan, also since 1.1, which has no such class any more."""
 
 
+LEFT_OUT_VALUES: Final = "leave out values (hoodie.table.partial.update.mode), which only a compaction fills in"
 DELETED_TWICE: Final = (
     "its log files delete keys, and Hudi 1.0 does not read them beside a merged block that deletes these keys again"
 )
@@ -41,12 +42,14 @@ class Blocks:
         has_copies: Whether they change all rows of a key that the base file holds several times: by their positions,
             which a merged block does not have.
         has_deletes: Whether there is a delete block.
+        is_merged: Whether a log compaction wrote all of them: of many rows it writes many blocks.
     """
 
     count: int
     has_parts: bool = False
     has_copies: bool = False
     has_deletes: bool = False
+    is_merged: bool = False
 
 
 def judge_due(timeline: Timeline, config: CompactionConfig, merged: Iterable[str], *, by_commits: bool) -> Due:
@@ -110,9 +113,9 @@ def plan_log_compaction(
             reason = reason_against(context, key, with_log_compactions=True)
             if reason is None:
                 blocks = blocks_of(file_slice)
-                reason = _too_few(len(logs), blocks, config.log_blocks_min, counts_files=counts_files)
-                if blocks.has_deletes and not takes_deletes:
-                    reason = DELETED_TWICE
+                reason = why_not_merged(blocks, takes_deletes=takes_deletes) or _too_few(
+                    len(logs), blocks, config.log_blocks_min, counts_files=counts_files
+                )
             if reason is None:
                 operations[key] = operation_of(file_slice, config.max_file_bytes)
                 size += sum(log.size_bytes or 0 for log in logs)
@@ -135,13 +138,20 @@ def plan_log_compaction(
     )
 
 
-def _too_few(files: int, blocks: Blocks, minimum: int, *, counts_files: bool) -> str | None:
+def why_not_merged(blocks: Blocks, *, takes_deletes: bool) -> str | None:
+    """Return why log blocks are not merged among themselves; *takes_deletes* as for `plan_log_compaction`."""
     if blocks.has_parts:
         return "its log files have updates of some columns, which only a compaction merges"
     if blocks.has_copies:
         return "its base file holds a key several times, and a merged block would change the first row only"
+    return DELETED_TWICE if blocks.has_deletes and not takes_deletes else None
+
+
+def _too_few(files: int, blocks: Blocks, minimum: int, *, counts_files: bool) -> str | None:
     if not blocks.count:
         return "none of its log blocks counts"
+    if blocks.is_merged:
+        return "a log compaction has merged all of its log blocks"
     if blocks.count >= minimum or (counts_files and files >= minimum):
         return None
     return f"{blocks.count} log blocks, {minimum} are needed"

@@ -89,6 +89,26 @@ def test_rows_are_the_same_and_one_file_stands_for_all(version, block):
 
 
 @VERSIONS
+def test_many_blocks_that_one_log_compaction_wrote_are_not_merged_again(version):
+    """Of many rows it writes several; counted, they would be due for ever."""
+    storage = table_with_logs(version)
+    before = rows_by_id(storage)
+    little = {"hoodie.memory.compaction.max.size": 4}
+    (done,) = opened(storage, **little).compact_logs()
+    (path,) = (stat.path for stat in done.metadata.partition_to_write_stats["eu"])
+    assert len(list(iterate_log_blocks(storage.read(path), path))) >= 3
+    left = opened(storage).services.log_compaction().plan().left
+    assert [each.reason for each in left if each.partition_path == "eu"] == (
+        ["a log compaction has merged all of its log blocks"] if version == 6 else []  # in version 9 nothing is due
+    )
+    assert not opened(storage, **little).compact_logs()
+    upsert(storage, [row("a", 9)], **SETTINGS)
+    opened(storage, **little).compact_logs()
+    assert rows_by_id(storage)[1:] == before[1:]
+    assert sound(storage)
+
+
+@VERSIONS
 def test_later_writes_and_compactions_go_on_from_it(version):
     """Updates behind the merged block win, a second log compaction takes it up, a compaction merges all of it."""
     storage = table_with_logs(version)
