@@ -104,7 +104,7 @@ def _compact(services: TableServices, settings: Settings, table: TableView) -> t
         return ()
     service = services.compaction()
     if what == "run":
-        return tuple(service.run())
+        return tuple(service.run(refuses=False))
     # Loaded again, because the clean and the archival above have changed the timeline.
     if not table.refresh_timeline().timeline.pending(Action.COMPACTION):  # E-24
         service.schedule()
@@ -114,7 +114,7 @@ def _compact(services: TableServices, settings: Settings, table: TableView) -> t
 def _compact_logs(services: TableServices, settings: Settings, table: TableView) -> tuple[RewriteResult, ...]:
     if not settings[keys.LOG_COMPACTION_INLINE] or table.config.table_type is not TableType.MERGE_ON_READ:
         return ()
-    return tuple(services.log_compaction().run())
+    return tuple(services.log_compaction().run(refuses=False))
 
 
 def _cluster(services: TableServices, settings: Settings) -> tuple[RewriteResult, ...]:

@@ -98,17 +98,20 @@ def cluster(
         chosen = chosen_engine(engine, master, "hudi-py cluster")
         service = opened.services.clustering(config, engine=chosen, on_group=told("clustering"))
         results = opened.run_clustering(service, None if execute is None else opened.resolve_time(execute, exact=True))
-        show_rewrites(common, results, "clustering", lambda: "nothing to cluster")
+        left = service.left_pending(opened.timeline)
+        show_rewrites(common, results, "clustering", lambda: "nothing to cluster", left)
         exit_if_left(results, exit_code=exit_code)
 
 
 def _show_plan(common: Common, opened: Table, service: ClusteringService, planned: PlannedClustering) -> None:
     from hudi_py.inspection.clustering_report import plan_report
-    from hudi_py.inspection.rewrite_output import show_expected
+    from hudi_py.inspection.rewrite_output import show_expected, show_left_pending
 
-    pending = service.pending(opened.timeline)
+    left = service.left_pending(opened.timeline)
+    stay = {each.instant for each in left}
+    pending = [instant for instant in service.pending(opened.timeline) if instant not in stay]
     if common.as_json:
-        print_json(plan_report(planned, pending, service.action, service.expected(planned)))
+        print_json(plan_report(planned, pending, service.action, service.expected(planned), left))
         return
     rows = [
         (
@@ -127,6 +130,7 @@ def _show_plan(common: Common, opened: Table, service: ClusteringService, planne
         show_expected(service.expected(planned), "clustering")
     for instant in pending:
         say(f"{instant} would be carried out first")
+    show_left_pending(left)
     # Counted by reason: a large table leaves thousands of groups as they are.
     reasons: dict[str, int] = {}
     for reason in planned.left_out.values():

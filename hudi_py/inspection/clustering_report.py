@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from hudi_py.inspection.report import expected_entry
+from hudi_py.inspection.report import expected_entry, left_entries
 from hudi_py.model.instant import Action, Instant
 
 if TYPE_CHECKING:
     from hudi_py.model.records import ClusteringPlan
     from hudi_py.services.clustering.plan import PlannedClustering
     from hudi_py.services.rewriting.expected import Expected
+    from hudi_py.services.rewriting.left_pending import LeftPending
 
 Json = dict[str, Any]
 
 
-def plan_report(planned: PlannedClustering, pending: Iterable[Instant], action: Action, expected: Expected) -> Json:
+def plan_report(
+    planned: PlannedClustering,
+    pending: Iterable[Instant],
+    action: Action,
+    expected: Expected,
+    left: Iterable[LeftPending],
+) -> Json:
     """
     Return the document of a dry run.
 
@@ -25,6 +32,7 @@ def plan_report(planned: PlannedClustering, pending: Iterable[Instant], action: 
         pending: Clusterings that would be carried out before.
         action: Of the instant that would be stored.
         expected: What it would write, and how long that would take.
+        left: Pending plans that are not carried out.
     """
     groups = [
         _group(
@@ -55,6 +63,7 @@ def plan_report(planned: PlannedClustering, pending: Iterable[Instant], action: 
             for (partition, file_id), reason in sorted(planned.left_out.items())
         ],
         "pending": [instant.requested_time for instant in pending],
+        "left_pending": left_entries(left),
     }
 
 

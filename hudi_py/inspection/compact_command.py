@@ -77,12 +77,14 @@ def compact(
         chosen = chosen_engine(engine, master, "hudi-py compact")
         run = opened.compact_logs if logs else opened.compact
         results = run(now=now, instant=time, engine=chosen, on_group=told("compacting"))
+        service = _service(opened, now, logs=logs)
         show_rewrites(
             common,
             results,
             _word(logs=logs),
             # Planned again, but only if nothing was done: an empty list of results does not say why it is empty.
-            lambda: f"nothing to do: {_outlook(opened, now, logs=logs).reason}",
+            lambda: f"nothing to do: {service.plan().reason}",
+            service.left_pending(opened.timeline),
         )
         exit_if_left(results, exit_code=exit_code)
 
@@ -101,17 +103,21 @@ def _outlook(opened: Table, now: datetime | None, *, logs: bool) -> Outlook:
 
 def _dry_run(common: Common, opened: Table, service: CompactionService | LogCompactionService, *, logs: bool) -> None:
     outlook = service.plan()
-    pending = [instant.requested_time for instant in opened.timeline.pending(service.action)]
+    left = service.left_pending(opened.timeline)
+    stay = {each.instant for each in left}
+    pending = [each.requested_time for each in opened.timeline.pending(service.action) if each not in stay]
     if common.as_json:
         from hudi_py.inspection.report import compaction_report
 
-        print_json(compaction_report(outlook, pending, service.expected(outlook)))
+        print_json(compaction_report(outlook, pending, service.expected(outlook), left))
         return
     # A real run begins with these, so a dry run has to show them.
     for time in pending:
         say(f"{_word(logs=logs)} {time} is pending: it would be carried out first")
-    from hudi_py.inspection.rewrite_output import show_expected
+    from hudi_py.inspection.rewrite_output import show_expected, show_left_pending
     from hudi_py.model.records import LOG_BYTES
+
+    show_left_pending(left)
 
     operations = outlook.plan.operations
     rows = [
@@ -128,8 +134,8 @@ def _dry_run(common: Common, opened: Table, service: CompactionService | LogComp
     render.table(title, ("partition", "file id", "base file", "log files", "size of logs"), rows, right=(3, 4))
     if len(operations) > len(rows):
         say(f"and {len(operations) - len(rows)} more file groups; --json lists all")
-    for left in outlook.left[:_SHOWN_MAX]:
-        say(f"left       {left.partition_path}/{left.file_id}: {left.reason}")
+    for each in outlook.left[:_SHOWN_MAX]:
+        say(f"left       {each.partition_path}/{each.file_id}: {each.reason}")
     if len(outlook.left) > _SHOWN_MAX:
         say(f"and {len(outlook.left) - _SHOWN_MAX} more are left; --json lists all")
     if outlook.would_schedule:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hudi_py.services.compaction.plan import Outlook
     from hudi_py.services.recovery.finding import RecoveryOutcome
     from hudi_py.services.rewriting.expected import Expected
+    from hudi_py.services.rewriting.left_pending import LeftPending
     from hudi_py.services.rewriting.result import RewriteResult
     from hudi_py.table import Table
     from hudi_py.writing.result import WriteResult
@@ -300,18 +301,24 @@ def rewrite_entries(name: str, results: Iterable[RewriteResult]) -> dict[str, li
     return {name: entries}
 
 
-def rewrite_report(results: Sequence[RewriteResult], name: str) -> Json:
+def rewrite_report(results: Sequence[RewriteResult], name: str, left: Iterable[LeftPending]) -> Json:
     """
     Return the document that ``hudi-py compact --json`` and ``cluster --json`` print.
 
     Args:
         results: What the run carried out, oldest first. The document tells the last one, and below *name* all of them.
         name: ``compactions`` or ``clusterings``.
+        left: Pending plans that are not carried out.
     """
     entries = rewrite_entries(name, results)[name]
     # The same keys as with a result, so that scripts need not ask first.
     nothing: Json = {"instant": None, "file_groups": 0, "rows": 0, "bytes_before": 0, "bytes_after": 0, "seconds": 0.0}
-    return {**(entries[-1] if entries else nothing), name: entries}
+    return {**(entries[-1] if entries else nothing), name: entries, "left_pending": left_entries(left)}
+
+
+def left_entries(left: Iterable[LeftPending]) -> list[Json]:
+    """Return the entries of pending plans that are not carried out."""
+    return [{"instant": each.instant.requested_time, "reason": each.reason} for each in left]
 
 
 def expected_entry(expected: Expected) -> Json:
@@ -325,7 +332,9 @@ def expected_entry(expected: Expected) -> Json:
     }
 
 
-def compaction_report(outlook: Outlook, pending: Iterable[str], expected: Expected) -> Json:
+def compaction_report(
+    outlook: Outlook, pending: Iterable[str], expected: Expected, left: Iterable[LeftPending]
+) -> Json:
     """
     Return the document that ``hudi-py compact --dry-run --json`` prints.
 
@@ -333,6 +342,7 @@ def compaction_report(outlook: Outlook, pending: Iterable[str], expected: Expect
         outlook: What a compaction would do.
         pending: Requested times of pending compactions, which a run carries out first.
         expected: What it would write, and how long that would take.
+        left: Pending plans that are not carried out.
     """
     return {
         "would_schedule": outlook.would_schedule,
@@ -356,4 +366,5 @@ def compaction_report(outlook: Outlook, pending: Iterable[str], expected: Expect
         "bytes_to_read": outlook.bytes_to_read,
         "expected": expected_entry(expected),
         "pending_compactions": list(pending),
+        "left_pending": left_entries(left),
     }

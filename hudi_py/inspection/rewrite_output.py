@@ -17,10 +17,17 @@ from hudi_py.model.words import counted, human_bytes, human_span
 
 if TYPE_CHECKING:
     from hudi_py.services.rewriting.expected import Expected
+    from hudi_py.services.rewriting.left_pending import LeftPending
     from hudi_py.services.rewriting.result import RewriteResult
 
 
-def show_rewrites(common: Common, results: Sequence[RewriteResult], word: str, nothing: Callable[[], str]) -> None:
+def show_rewrites(
+    common: Common,
+    results: Sequence[RewriteResult],
+    word: str,
+    nothing: Callable[[], str],
+    left: Sequence[LeftPending],
+) -> None:
     """
     Print the results of a run.
 
@@ -29,9 +36,10 @@ def show_rewrites(common: Common, results: Sequence[RewriteResult], word: str, n
         results: What was carried out, oldest first.
         word: ``compaction``, ``log compaction`` or ``clustering``.
         nothing: Returns the line for a run without results. Only then is it called: to find the reason costs a plan.
+        left: Pending plans that are not carried out.
     """
     if common.as_json:
-        print_json(rewrite_report(results, f"{word.removeprefix('log ')}s"))
+        print_json(rewrite_report(results, f"{word.removeprefix('log ')}s", left))
         return
     for result in results:
         say(
@@ -41,6 +49,13 @@ def show_rewrites(common: Common, results: Sequence[RewriteResult], word: str, n
         )
     if not results:
         say(nothing())
+    show_left_pending(left)
+
+
+def show_left_pending(left: Sequence[LeftPending]) -> None:
+    """Print which pending plans are not carried out, and why."""
+    for each in left:
+        say(f"stays pending: {each.reason}")
 
 
 def show_expected(expected: Expected, word: str) -> None:

@@ -200,16 +200,20 @@ def _compact(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:
         tried = opened.rehearsal()
         service = tried.services.compaction()
         found = service.plan()
-        pending = [instant.requested_time for instant in tried.timeline.pending("compaction")]
+        left = service.left_pending(tried.timeline)
+        stay = {each.instant for each in left}
+        pending = [each.requested_time for each in tried.timeline.pending("compaction") if each not in stay]
         lines = [f"compaction {time} is pending and would be carried out first" for time in pending]
+        lines += [f"stays pending: {each.reason}" for each in left]
         groups = counted(len(found.plan.operations), "file group")
         lines.append(f"{groups} would be compacted" if found.would_schedule else f"nothing is due: {found.reason}")
-        return Told(
-            lines, found.would_schedule or bool(pending), compaction_report(found, pending, service.expected(found))
-        )
+        is_due = found.would_schedule or bool(pending)
+        return Told(lines, is_due, compaction_report(found, pending, service.expected(found), left))
     results = opened.compact()
+    left = opened.services.compaction().left_pending(opened.timeline)
     lines = [f"compaction {each.instant}: {counted(each.file_groups, 'file group')}" for each in results]
-    return Told(lines or ["nothing was due"], bool(results), rewrite_report(results, "compactions"))
+    lines += [f"stays pending: {each.reason}" for each in left]
+    return Told(lines or ["nothing was due"], bool(results), rewrite_report(results, "compactions", left))
 
 
 def _archive(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:

@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import attrs
 import pytest
 
 import hudi_py
+from hudi_py.config.clustering import clustering_config_with
+from hudi_py.model.records import Strategy
+from hudi_py.txn.commit import Prepared
 from support.fixtures import unpack
 
 DUE = ("--conf", "hoodie.compact.inline.max.delta.commits=1", "--conf", "hoodie.log.compaction.blocks.threshold=1")
@@ -77,6 +81,35 @@ def test_explain_agrees_with_the_dry_run(run, tmp_path, service, name):
         assert found["file_id"] == each.file_id
     assert run("explain", table, partition, "--service", service, "--commits-retained", "1").code == 2
     assert run("explain", table, "no-such-thing", "--service", service).code == 2
+
+
+def test_a_pending_plan_that_is_not_served_is_told(run, tmp_path):
+    """By each run and dry run, with how to cancel it; what it leaves is clustered."""
+    path = str(unpack("cow_clustered-1.1.1", tmp_path))
+    table = hudi_py.open_table(path)
+    first, *others = table.partitions()
+    assert others
+    stored = table.contents.requested_replace(
+        table.services.clustering(clustering_config_with(table.settings, partitions=[first])).schedule()
+    )
+    (pending,) = table.refresh().timeline.pending()
+    odd = attrs.evolve(stored.clustering_plan, strategy=Strategy(class_name="com.example.Masking", strategy_params={}))
+    store = table.contents.store
+    store.remove(pending)
+    Prepared(store, pending.action, pending.requested_time).request(attrs.evolve(stored, clustering_plan=odd))
+    time = pending.requested_time
+    for more in (["--dry-run"], []):
+        told = document(run, "cluster", path, *more)
+        assert [each["instant"] for each in told["left_pending"]] == [time]
+        (reason,) = (each["reason"] for each in told["left_pending"])
+        assert "com.example.Masking, which may do more than move rows" in reason
+        assert f"hudi-py cluster {path} --cancel {time}" in reason
+    assert told["file_groups"]
+    assert told["instant"] != time
+    assert f"stays pending: clustering {time}" in run("cluster", path, "--dry-run").out
+    assert run("cluster", path, "--partition", first).code == 5
+    assert run("cluster", path, "--cancel", time).code == 0
+    assert document(run, "cluster", path, "--dry-run")["left_pending"] == []
 
 
 def test_a_limit_of_a_clustering_leaves_groups_for_the_next(run, tmp_path):

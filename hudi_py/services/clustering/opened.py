@@ -13,7 +13,7 @@ import attrs
 from hudi_py.config.clustering import ClusteringConfig
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.column_history import MovedColumns
 from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.fsview.build import GroupKey, build_partition, latest_slices
@@ -31,8 +31,9 @@ from hudi_py.rows.column_ids import outdates_statistics
 from hudi_py.rows.log_reading import LogReading, log_reading
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.rows.row_order import RowOrder, check_order
-from hudi_py.services.clustering.stored import changed_by, order_of, refuse_odd_plan, works_of
+from hudi_py.services.clustering.stored import changed_by, order_of, refuse_odd_plan, why_not_served, works_of
 from hudi_py.services.clustering.tasks import ClusteringJob, GroupWork
+from hudi_py.services.rewriting.left_pending import LeftPending, way_out
 from hudi_py.services.rewriting.tasks import COPIES
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.row_schema import moved_columns
@@ -71,9 +72,10 @@ class StoredPlans:
             UnsupportedTable: The plan asks for more than to move rows.
         """
         timeline, listing = open_snapshot(self.contents.store, self.table, self.settings)
-        plan = self.contents.requested_replace(instant).clustering_plan
-        if plan is None:
-            raise CorruptMetadata(f"{instant} of {self.contents.store.storage.root} has no plan")
+        plan = self._plan(instant)
+        left = self.left_pending(instant)
+        if left is not None:
+            raise UnsupportedTable(left.reason)
         refuse_odd_plan(plan, f"{instant} of {self.contents.store.storage.root}")
         groups = plan.file_groups
         later = [
@@ -89,6 +91,26 @@ class StoredPlans:
         moved = moved_columns(self.contents, timeline, instant.requested_time)
         works = works_of(plan, self._latest(timeline, listing, {path for path, _ in groups}, moved))
         return works if isinstance(works, str) else OpenedPlan(plan, works, timeline)
+
+    def left_pending(self, instant: Instant) -> LeftPending | None:
+        """
+        Return why hudi_py does not carry a stored plan out; None if it does.
+
+        Raises:
+            CorruptMetadata: The plan does not decode.
+        """
+        plan, text = self._plan(instant), self.schema_text(instant.requested_time)
+        why = why_not_served(plan, None if text is None else parse_record_schema(text))
+        if why is None:
+            return None
+        root = self.contents.store.storage.root
+        return LeftPending(instant, f"{instant} of {root} {why}; {way_out(root, 'cluster', instant)}", plan.file_groups)
+
+    def _plan(self, instant: Instant) -> ClusteringPlan:
+        plan = self.contents.requested_replace(instant).clustering_plan
+        if plan is None:
+            raise CorruptMetadata(f"{instant} of {self.contents.store.storage.root} has no plan")
+        return plan
 
     def _latest(
         self, timeline: Timeline, listing: Listing, paths: set[str], moved: MovedColumns | None

@@ -40,6 +40,7 @@ from hudi_py.services.clustering.policy import (
     skipped_partitions,
 )
 from hudi_py.services.rewriting.expected import Expected, expected, measured
+from hudi_py.services.rewriting.left_pending import LeftPending, note_left, refuse_in_the_way
 from hudi_py.services.rewriting.progress import OnGroup
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.storage.base import Entry
@@ -184,7 +185,8 @@ class ClusteringService:
         """
         Carry out pending clusterings, oldest first, then plan one and carry it out (E-40).
 
-        A pending plan that later writes have made invalid is withdrawn.
+        A pending plan that later writes have made invalid is withdrawn. One that asks for more than to move rows stays
+        pending, and the run goes on with what it leaves (see `left_pending`).
 
         Args:
             every: Make a new plan only after this number of commits; None for in any case.
@@ -194,11 +196,17 @@ class ClusteringService:
 
         Raises:
             As `schedule` and `execute`.
+            UnsupportedTable: Nothing was done, because such a plan stands in the way; not with *every*.
         """
         done: list[RewriteResult] = []
         if not self.config.services_enabled:
             return done
-        for instant in self.pending():
+        timeline = self.contents.store.load()
+        left = self.left_pending(timeline)
+        note_left(left)
+        for instant in self.pending(timeline):
+            if any(each.instant == instant for each in left):
+                continue
             # Judged before anything is rolled back or written: a stale plan is withdrawn as it is.
             found = self._stored.opened(instant)
             if isinstance(found, str):
@@ -210,7 +218,22 @@ class ClusteringService:
             scheduled, planned = self._scheduled()
             if scheduled is not None:
                 done.append(attrs.evolve(self.execute(scheduled.requested_time), left=planned.left_by_limits))
+            if not done and every is None:
+                refuse_in_the_way(left, planned.left_out.keys())
         return done
+
+    def left_pending(self, timeline: Timeline) -> tuple[LeftPending, ...]:
+        """
+        Return the pending clusterings that a run does not carry out, although they are valid, oldest first.
+
+        Args:
+            timeline: The timeline.
+
+        Raises:
+            CorruptMetadata: A plan does not decode.
+        """
+        found = map(self._stored.left_pending, self.pending(timeline))
+        return tuple(each for each in found if each is not None)
 
     def schedule(self) -> Instant | None:
         """

@@ -11,11 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from hudi_py.errors import CorruptMetadata, UnsupportedTable
+import pyarrow as pa
+
+from hudi_py.config.clustering import LAYOUTS
+from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.fsview.build import GroupKey
 from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import ClusteringPlan, ClusteringSlice, CommitMetadata
+from hudi_py.rows.row_order import RowOrder, check_order
 from hudi_py.services.clustering.plan import LAYOUT, SORT_COLUMNS
 from hudi_py.services.clustering.tasks import GroupWork
 
@@ -30,25 +34,42 @@ _RUNNERS: Final = tuple(
 """Classes of Apache Hudi that move rows as they are, into as many files as the plan says, sorted if it says so."""
 
 
+def why_not_served(plan: ClusteringPlan, schema: pa.Schema | None) -> str | None:
+    """
+    Return why hudi_py does not carry a stored plan out; None if it does.
+
+    Args:
+        plan: The stored plan.
+        schema: Columns of the rows; None if they are unknown.
+    """
+    name = (plan.strategy.class_name if plan.strategy is not None else None) or ""
+    if name and name not in _RUNNERS:
+        return f"is carried out by the Java class {name}, which may do more than move rows"
+    columns, layout = order_of(plan)
+    if not columns:
+        return None
+    if layout is not None and layout not in LAYOUTS.values():
+        return f"puts rows in the order {layout}, which hudi_py does not know"
+    try:
+        if schema is not None:
+            check_order(RowOrder(columns=columns), schema)
+    except ConfigError as error:
+        return f"sorts rows in a way that hudi_py does not: {error}"
+    return None
+
+
 def refuse_odd_plan(plan: ClusteringPlan, source: str) -> None:
     """
-    Refuse a stored plan that asks for more than to move rows, or that would change rows.
+    Refuse a stored plan that would change rows.
 
     Args:
         plan: The stored plan.
         source: Instant and table, for messages.
 
     Raises:
-        UnsupportedTable: It names a Java class that may do more.
         CorruptMetadata: It has a file group twice, whose rows would be there twice, or puts rows of one partition into
             another.
     """
-    name = (plan.strategy.class_name if plan.strategy is not None else None) or ""
-    if name and name not in _RUNNERS:
-        raise UnsupportedTable(
-            f"{source} is carried out by the Java class {name}, which may do more than move rows; let Apache Hudi "
-            "carry it out, or withdraw the plan with hudi-py cluster --cancel"
-        )
     seen: set[GroupKey] = set()
     for group in plan.input_groups:
         if len({each.partition_path or "" for each in group.slices}) > 1:

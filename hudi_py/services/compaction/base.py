@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import ClassVar, TypeVar
@@ -11,12 +12,12 @@ import attrs
 from hudi_py.config.compaction import CompactionConfig
 from hudi_py.config.table import TableConfig, TableType
 from hudi_py.engine.base import Engine
-from hudi_py.errors import ConfigError, ConflictError, RefusedError
+from hudi_py.errors import ConfigError, ConflictError, RefusedError, UnsupportedTable
 from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.model.records import CommitMetadata
+from hudi_py.model.records import CommitMetadata, CompactionPlan
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.column_ids import outdates_statistics
 from hudi_py.rows.filling import refuse_defaults
@@ -26,6 +27,7 @@ from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.services.compaction.plan import Outlook
 from hudi_py.services.rewriting.expected import Expected, expected, measured
+from hudi_py.services.rewriting.left_pending import LeftPending, way_out
 from hudi_py.services.rewriting.progress import OnGroup, reported
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.services.rewriting.tasks import COPIES, RewriteJob
@@ -93,6 +95,51 @@ class MergingService:
             raise RefusedError(f"{instant} is pending; finish it first with hudi-py recover")
         if found.state is State.INFLIGHT or requested_time in pending_targets(timeline, self.contents):
             take_back(self.contents.store, self.metadata_table.settings, requested_time, self.rollback.roll_back)
+
+    @abstractmethod
+    def why_not_served(self, timeline: Timeline, instant: Instant, plan: CompactionPlan) -> str | None:
+        """
+        Return why hudi_py does not carry a stored plan out, although it is valid; None if it does.
+
+        Args:
+            timeline: The timeline.
+            instant: The pending instant.
+            plan: Its plan.
+        """
+
+    def left_pending(self, timeline: Timeline) -> tuple[LeftPending, ...]:
+        """
+        Return the pending ones that a run does not carry out, although they are valid, oldest first.
+
+        Args:
+            timeline: The timeline.
+
+        Raises:
+            CorruptMetadata: A plan does not decode.
+        """
+        found = (self._left_pending(timeline, instant) for instant in timeline.pending(self.action))
+        return tuple(each for each in found if each is not None)
+
+    def refuse_left_pending(self, requested_time: str) -> None:
+        """
+        Raises:
+            ConfigError: There is no such pending one.
+            UnsupportedTable: It asks for more than hudi_py does; nothing is changed.
+        """
+        timeline = self.contents.store.load()
+        found = self._left_pending(timeline, self.pending(timeline, requested_time))
+        if found is not None:
+            raise UnsupportedTable(found.reason)
+
+    def _left_pending(self, timeline: Timeline, instant: Instant) -> LeftPending | None:
+        plan = self.contents.compaction_plan(instant)
+        why = self.why_not_served(timeline, instant, plan)
+        if why is None:
+            return None
+        root = self.contents.store.storage.root
+        command = "compact" if self.action is Action.COMPACTION else "compact --logs"
+        groups = frozenset((each.partition_path or "", each.file_id or "") for each in plan.operations)
+        return LeftPending(instant, f"{instant} of {root} {why}; {way_out(root, command, instant)}", groups)
 
     def begin(self, requested_time: str, attempt: Attempt) -> Begun:
         """

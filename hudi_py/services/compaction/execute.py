@@ -10,12 +10,24 @@ from collections.abc import Mapping
 
 import attrs
 
-from hudi_py.errors import CorruptMetadata, UnsupportedTable
+from hudi_py.errors import CorruptMetadata
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CompactionOperation, CompactionPlan
+
+
+def why_not_served(plan: CompactionPlan) -> str | None:
+    """Return why hudi_py does not carry a stored plan out; None if it does."""
+    # Such plans name a class that carries them out (log compaction does), and it may do more than merge slices.
+    if plan.strategy is not None:
+        name = plan.strategy.class_name
+        return f"is carried out by the Java class {name}, which may do more than merge log files with base files"
+    for operation in plan.operations:
+        if operation.bootstrap_file_path:
+            return f"has the bootstrapped file {operation.bootstrap_file_path}"
+    return None
 
 
 def planned_slices(
@@ -33,7 +45,7 @@ def planned_slices(
     and a write may have relied on the earlier plan. Below the new base file nobody would read them any more.
 
     Args:
-        plan: The stored plan.
+        plan: The stored plan, which is served.
         instant: The compaction.
         listing: Of the table's files, with sizes.
         context: View of the table. Of replaced file groups, the clean may have deleted the files (A-47): then nobody
@@ -41,14 +53,8 @@ def planned_slices(
         source: Where the table is, for messages.
 
     Raises:
-        UnsupportedTable: The plan asks for something that hudi_py does not do.
         CorruptMetadata: A planned file is missing, or the plan is damaged.
     """
-    # Such plans name a class that carries them out (log compaction does), and it may do more than merge slices.
-    if plan.strategy is not None:
-        raise UnsupportedTable(
-            f"{source}: {instant} has a strategy of its own ({plan.strategy}); let Apache Hudi carry it out"
-        )
     sizes: dict[str, dict[str, int | None]] = {}
     found = []
     seen: set[tuple[str, str | None]] = set()
@@ -100,8 +106,6 @@ def _with_all_logs(planned: FileSlice, until: str, sizes: Mapping[str, int | Non
 
 
 def _slice(operation: CompactionOperation, sizes: Mapping[str, int | None], instant: Instant, source: str) -> FileSlice:
-    if operation.bootstrap_file_path:
-        raise UnsupportedTable(f"{source}: {instant} compacts a bootstrapped file; let Apache Hudi carry it out")
     name = (operation.data_file_path or "").rpartition("/")[2]
     base = parse_base_file(name, sizes.get(name)) if name else None
     # Version 1 of the plan has full paths (rules/timeline 4.3), and those of a table that was moved are wrong.

@@ -31,9 +31,10 @@ from hudi_py.model.instant_time import format_instant_time
 from hudi_py.model.records import CompactionPlan
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.services.compaction.base import MergingService
-from hudi_py.services.compaction.execute import planned_slices
+from hudi_py.services.compaction.execute import planned_slices, why_not_served
 from hudi_py.services.compaction.plan import Outlook, blocked_by, nothing, plan_compaction
 from hudi_py.services.compaction.policy import judge_due
+from hudi_py.services.rewriting.left_pending import note_left, refuse_in_the_way
 from hudi_py.services.rewriting.publish import publish
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.services.rewriting.tasks import compact_slice
@@ -120,27 +121,42 @@ class CompactionService(MergingService):
                 self.refuse_what_came_meanwhile(before, timeline, requested.instant)
             return requested.instant, outlook
 
-    def run(self) -> list[RewriteResult]:
+    def run(self, *, refuses: bool = True) -> list[RewriteResult]:
         """
         Carry out all pending compactions, oldest first; then schedule a new one and carry it out (E-20).
+
+        One that asks for more than to merge log files stays pending, and the run goes on with what it leaves.
+
+        Args:
+            refuses: Whether a run that does nothing because of such a plan is refused; otherwise only the log tells.
 
         Returns:
             What was done, oldest first; empty if there was nothing to do.
 
         Raises:
             As `schedule` and `execute`.
+            UnsupportedTable: Nothing was done, because such a plan stands in the way.
         """
         self.require_merge_on_read()
         results = []
         if self.config.services_enabled:
             timeline = self.contents.store.load()
             delete_markers_of_completed(self.contents.store.storage, timeline)
+            left = self.left_pending(timeline)
+            note_left(left)
+            stay = {each.instant for each in left}
             # Pending ones first (rule E-20): a group is in one plan at a time, so a new plan could not have their
             # groups.
-            results = [self.execute(instant.requested_time) for instant in timeline.pending(Action.COMPACTION)]
+            results = [
+                self.execute(instant.requested_time)
+                for instant in timeline.pending(Action.COMPACTION)
+                if instant not in stay
+            ]
             scheduled, outlook = self._scheduled()
             if scheduled is not None:
                 results.append(attrs.evolve(self.execute(scheduled.requested_time), left=outlook.left_by_limits))
+            if refuses and not results:
+                refuse_in_the_way(left, {(each.partition_path, each.file_id) for each in outlook.left})
         return results
 
     def execute(self, requested_time: str) -> RewriteResult:
@@ -154,6 +170,7 @@ class CompactionService(MergingService):
         """
         self.require_merge_on_read()
         started = MONOTONIC()
+        self.refuse_left_pending(requested_time)
         self.take_back(requested_time)
         with Attempt(self.contents.store, self.metadata_table.settings, requested_time) as attempt:
             begun = self.begin(requested_time, attempt)
@@ -178,6 +195,10 @@ class CompactionService(MergingService):
             )
         bytes_before = sum(each.size_bytes for each in planned)
         return self.result(requested_time, metadata, written, bytes_before=bytes_before, started=started)
+
+    def why_not_served(self, timeline: Timeline, instant: Instant, plan: CompactionPlan) -> str | None:
+        """Return why hudi_py does not carry a stored plan out; None if it does."""
+        return why_not_served(plan)
 
     def cancel(self, requested_time: str) -> None:
         """

@@ -30,7 +30,7 @@ from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.moved import with_moved
 from hudi_py.mdt.listing import open_snapshot
-from hudi_py.model.files import FileSlice
+from hudi_py.model.files import FileSlice, join_path
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CompactionPlan
 from hudi_py.rows.log_file import LogFileOptions
@@ -41,7 +41,15 @@ from hudi_py.runtime.log import log
 from hudi_py.services.compaction.base import MergingService
 from hudi_py.services.compaction.plan import INGESTION, Outlook, blocked_by, nothing
 from hudi_py.services.log_compaction.execute import LogCompactionJob, MergeWork, count_blocks, merge_slice
-from hudi_py.services.log_compaction.plan import Blocks, judge_due, plan_log_compaction, why_outdated
+from hudi_py.services.log_compaction.plan import (
+    LEFT_OUT_VALUES,
+    Blocks,
+    judge_due,
+    plan_log_compaction,
+    why_not_merged,
+    why_outdated,
+)
+from hudi_py.services.rewriting.left_pending import note_left, refuse_in_the_way
 from hudi_py.services.rewriting.publish import publish
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.timeline.fence import put_up_fence
@@ -100,7 +108,7 @@ class LogCompactionService(MergingService):
         storage = self.contents.store.storage
         rules = log_rules_of(self.table.properties, storage.root)
         if rules.filling is not None:
-            return nothing("rows leave out values (hoodie.table.partial.update.mode), which only a compaction fills in")
+            return nothing(f"rows {LEFT_OUT_VALUES}")
         reading = log_reading(rules, context.is_completed, None, parse_record_schema(text), storage.root)
         partitions = (
             build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
@@ -136,33 +144,41 @@ class LogCompactionService(MergingService):
         Raises:
             As `plan`. ConflictError: Another process changed the table meanwhile, or holds the lock.
         """
+        return self._scheduled()[0]
+
+    def _scheduled(self) -> tuple[Instant | None, Outlook]:
         self.require_merge_on_read()
         store = self.contents.store
         with store.lock.held("scheduling of a log compaction"):
             before, listing = open_snapshot(store, self.table, self.metadata_table.settings)
             outlook = self._plan(before, listing)
             if not outlook.would_schedule:
-                return None
+                return None, outlook
             # Before the first file: with an index that is not maintained nothing may begin.
             self.metadata_table.prepare(writes_data=True)
             time = store.new_time(before, after=self.metadata_table.compact(before))
             requested = Prepared(store, Action.LOG_COMPACTION, time).request(outlook.plan)
             with requested.withdrawn_if_refused() as timeline:
                 self.refuse_what_came_meanwhile(before, timeline, requested.instant)
-            return requested.instant
+            return requested.instant, outlook
 
     # --- carrying out -------------------------------------------------------------------------------------------------
-    def run(self) -> list[RewriteResult]:
+    def run(self, *, refuses: bool = True) -> list[RewriteResult]:
         """
         Carry out all pending log compactions, oldest first; then schedule a new one and carry it out.
 
-        A plan that later writes have made invalid is withdrawn.
+        A plan that later writes have made invalid is withdrawn. One of log files that only a compaction merges stays
+        pending, and the run goes on with what it leaves.
+
+        Args:
+            refuses: Whether a run that does nothing because of such a plan is refused; otherwise only the log tells.
 
         Returns:
             What was done, oldest first; empty if there was nothing to do.
 
         Raises:
             As `schedule` and `execute`.
+            UnsupportedTable: Nothing was done, because such a plan stands in the way.
         """
         self.require_merge_on_read()
         results: list[RewriteResult] = []
@@ -170,7 +186,11 @@ class LogCompactionService(MergingService):
             return results
         timeline = self.contents.store.load()
         delete_markers_of_completed(self.contents.store.storage, timeline)
+        left = self.left_pending(timeline)
+        note_left(left)
         for instant in timeline.pending(Action.LOG_COMPACTION):
+            if any(each.instant == instant for each in left):
+                continue
             # What an earlier attempt left is taken back first: in layout 1 that adds log files, and outdates the plan.
             self.take_back(instant.requested_time)
             found = self._opened(instant.requested_time)
@@ -178,10 +198,12 @@ class LogCompactionService(MergingService):
                 log.warning("log_compaction.withdrawn", instant=instant.requested_time, why=found)
                 self.cancel(instant.requested_time)
             else:
-                results.append(self.execute(instant.requested_time))
-        scheduled = self.schedule()
+                results.append(self._execute(instant.requested_time))
+        scheduled, outlook = self._scheduled()
         if scheduled is not None:
-            results.append(self.execute(scheduled.requested_time))
+            results.append(self._execute(scheduled.requested_time))
+        if refuses and not results:
+            refuse_in_the_way(left, {(each.partition_path, each.file_id) for each in outlook.left})
         return results
 
     def execute(self, requested_time: str) -> RewriteResult:
@@ -195,6 +217,10 @@ class LogCompactionService(MergingService):
             ConflictError: Another process carries it out, or wrote to its file slices meanwhile.
         """
         self.require_merge_on_read()
+        self.refuse_left_pending(requested_time)
+        return self._execute(requested_time)
+
+    def _execute(self, requested_time: str) -> RewriteResult:
         started = MONOTONIC()
         self.take_back(requested_time)
         # Before it is inflight, so that an outdated plan is left as it is.
@@ -232,6 +258,22 @@ class LogCompactionService(MergingService):
             take_back(store, self.metadata_table.settings, requested_time, self.rollback.roll_back)
         with store.lock.held(f"log compaction {requested_time}"):
             withdraw(store, [self.pending(store.load(), requested_time)], "it was cancelled")
+
+    def why_not_served(self, timeline: Timeline, instant: Instant, plan: CompactionPlan) -> str | None:
+        """Return why the log files of a stored plan are not merged; None if they are, or if it is not valid."""
+        found = self._opened(instant.requested_time)
+        if isinstance(found, str):
+            return None
+        job = self._job(instant, found)
+        if job.rewrite.reading.rules.filling is not None:
+            return f"has rows that {LEFT_OUT_VALUES}"
+        for work in found.works:
+            blocks = self._blocks_of(job.rewrite.reading, work.planned)
+            why = why_not_merged(blocks, takes_deletes=job.takes_deletes)
+            if why is not None:
+                path = join_path(work.planned.partition_path, work.planned.file_id)
+                return f"has the file group {path}, which is left to compactions: {why}"
+        return None
 
     def _opened(self, requested_time: str) -> _Opened | str:
         """What a stored plan stands for now; if it must not be carried out any more, the reason."""

@@ -116,14 +116,17 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
 
     def plan_compaction(*, logs: bool) -> ChoreResult:
         service = table.services.log_compaction() if logs else table.services.compaction()
-        files = {each.requested_time: "pending" for each in table.timeline.pending(service.action)}
+        stay = {each.instant for each in service.left_pending(table.timeline)}
+        pending = table.timeline.pending(service.action)
+        files = {each.requested_time: "pending" for each in pending if each not in stay}
         planned = service.plan()
         is_due = bool(files) or planned.would_schedule
         return ChoreResult("log files to compact" if is_due else planned.reason, files, is_due=is_due)
 
     def plan_clustering(every: int) -> ChoreResult:
         service = table.services.clustering()
-        files = {each.requested_time: "pending" for each in service.pending()}
+        stay = {each.instant for each in service.left_pending(table.timeline)}
+        files = {each.requested_time: "pending" for each in service.pending(table.timeline) if each not in stay}
         is_due = bool(files) or (service.is_due(every) and bool(service.plan().groups))
         return ChoreResult("files to cluster" if is_due else "nothing to do", files, is_due=is_due)
 
@@ -135,7 +138,8 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         return act
 
     def compact_logs() -> ChoreResult:
-        pending = [each.requested_time for each in table.timeline.pending(Action.LOG_COMPACTION)]
+        stay = {each.instant for each in table.services.log_compaction().left_pending(table.timeline)}
+        pending = [each.requested_time for each in table.timeline.pending(Action.LOG_COMPACTION) if each not in stay]
         files = {done.instant: "carried out" for done in table.compact_logs()}
         files = {time: "withdrawn, others changed its file slices" for time in pending if time not in files} | files
         return ChoreResult("carried out" if files else "nothing to do", files, is_due=bool(files))

@@ -83,6 +83,82 @@ def test_a_clustering_plan_that_would_change_rows_is_refused(version, odd):
     assert writes.rows_of(storage) == before
 
 
+def only_in_eu(change):
+    """The change, and groups of one partition only."""
+
+    def changed(plan):
+        groups = tuple(each for each in plan.input_groups if each.slices[0].partition_path == "eu")
+        return change(attrs.evolve(plan, input_groups=groups))
+
+    return changed
+
+
+def sorted_by(column):
+    parameters = {"hoodie.clustering.plan.strategy.sort.columns": column}
+    return lambda plan: attrs.evolve(plan, strategy=attrs.evolve(plan.strategy, strategy_params=parameters))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("change", [ODD["class"][0], sorted_by("absent")])
+def test_a_clustering_that_is_not_served_stands_in_the_way_of_its_own_groups_only(version, change):
+    """The rest of the table is clustered; then a run is refused by the plan's name, with the way to cancel it."""
+    storage = table_of(version)
+    before, table = writes.rows_of(storage), with_plan(storage, QUICK, only_in_eu(change))
+    (pending,) = table.timeline.pending()
+    (done,) = table.cluster()
+    assert list(done.metadata.partition_to_write_stats) == ["us"]
+    assert writes.rows_of(storage) == before
+    files = storage.files()
+    several = {"hoodie.clustering.plan.strategy.single.group.clustering.enabled": False}
+    table = writes.open_table(storage, **QUICK, **several)
+    assert table.cluster(partitions=["us"]) == []
+    assert table.services.clustering().run(every=1) == []
+    with pytest.raises(UnsupportedTable, match=f"cluster .* --cancel {pending.requested_time}"):
+        table.cluster()
+    assert storage.files() == files
+    table.cancel_clustering(pending.requested_time)
+    (done,) = table.cluster()
+    assert list(done.metadata.partition_to_write_stats) == ["eu"]
+    assert writes.rows_of(storage) == before
+
+
+@pytest.mark.parametrize("action", [Action.COMPACTION, Action.LOG_COMPACTION])
+def test_a_compaction_that_is_not_served_stands_in_the_way_of_its_own_groups_only(action):
+    """
+    By a Java class of its own, or, in table version 8, with log files that delete and that only a compaction merges.
+    """
+    storage = table_of(8, MOR)
+    is_log = action is Action.LOG_COMPACTION
+    writes.upsert(storage, [{"id": "eu0", "region": "eu", "ts": 3}], operation="DELETE", **MOR)
+    table = writes.open_table(storage, **MOR)
+    (operation,) = table.services.compaction().plan().plan.operations
+    plan = attrs.evolve(
+        table.services.log_compaction().plan().plan if is_log else table.services.compaction().plan().plan,
+        operations=(operation,),
+    )
+    if not is_log:
+        plan = attrs.evolve(plan, strategy=Strategy(class_name="com.example.Masking", strategy_params={}))
+    store = table.contents.store
+    time = Prepared(store, action, store.new_time(store.load())).request(plan).instant.requested_time
+    writes.upsert(storage, [{"id": "us0", "region": "us", "ts": 2}], **MOR)
+    before, table = writes.merged_rows_of(storage), writes.open_table(storage, **MOR)
+    run, cancel = (
+        (table.compact_logs, table.cancel_log_compaction) if is_log else (table.compact, table.cancel_compaction)
+    )
+    (done,) = run()
+    assert list(done.metadata.partition_to_write_stats) == ["us"]
+    assert writes.merged_rows_of(storage) == before
+    writes.upsert(storage, [{"id": "eu0", "region": "eu", "ts": 4}], **MOR)  # so that the next one is due
+    before, files = writes.merged_rows_of(storage), storage.files()
+    for refused in (lambda: run(instant=time), run):
+        with pytest.raises(UnsupportedTable, match=f"compact .*--cancel {time}"):
+            refused()
+    assert storage.files() == files
+    cancel(time)
+    assert writes.open_table(storage, **MOR).compact()
+    assert writes.merged_rows_of(storage) == before
+
+
 @pytest.mark.parametrize("name", ["SparkSingleFileSort", "SparkBinaryCopyClustering", "JavaSortAndSize"])
 def test_plans_for_other_classes_that_move_rows_are_carried_out(name):
     """Apache Hudi has several, which write the same rows."""
