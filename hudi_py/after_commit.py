@@ -47,10 +47,12 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
         engine: Returns the engine that deletes files.
 
     Raises:
-        ServiceFailed: One of them failed; the commit is completed and must not be repeated.
+        ServiceFailed: One of them failed; the commit is completed and must not be repeated. Not of compactions and
+            clusterings, if hoodie.fail.writes.on.inline.table.service.exception says so.
     """
     cleans: tuple[CleanResult, ...] = ()
     compactions: tuple[RewriteResult, ...] = ()
+    fails = True
     try:
         # In here, too: whatever fails after the commit must not look as if the rows had not been written.
         services = TableServices(table.refresh())
@@ -59,6 +61,7 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
         if settings[keys.ARCHIVE_AUTOMATIC]:  # after the clean, which makes more commits archivable (G-4)
             services.archive().run()
             services.run_upkeep()
+        fails = settings[keys.FAILS_WITH_SERVICES]  # of the services before, failures always count (G-6)
         compactions = _compact(services, settings, table)
         compactions += _compact_logs(services, settings, table)
         clusterings = _cluster(services, settings)
@@ -67,6 +70,9 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
         # With what is complete, whatever came in the way of the services after it.
         return Served(cleans=cleans, compactions=compactions)
     except HudiError as error:
+        if not fails:
+            log.warning("write.services.failed", instant=commit, why=str(error))
+            return Served(cleans=cleans, compactions=compactions)
         raise ServiceFailed(
             f"commit {commit} is completed and its rows are visible, so do not write them again; cleaning, "
             f"archiving, compacting or clustering after it failed: {error}",

@@ -45,7 +45,8 @@ _EFFECTS: Final = (
     (
         Use.WRITE,
         """hoodie.compact.inline hoodie.compact.schedule.inline hoodie.log.compaction.inline
-        hoodie.clustering.inline* hoodie.clustering.schedule.* hoodie.clustering.async.*""",
+        hoodie.clustering.inline* hoodie.clustering.schedule.* hoodie.clustering.async.*
+        hoodie.fail.writes.on.inline.table.service.exception""",
     ),
     (
         _CHANGING,

@@ -114,9 +114,8 @@ HARMLESS: Final[Mapping[str, str]] = {
     "the largest event time of a commit is stored for information only": """
         hoodie.payload.event.time.field hoodie.write.track.event.time.watermark""",
     "if a service fails after a commit, the commit stays valid; a failed write is never committed": """
-        hoodie.fail.writes.on.inline.table.service.exception hoodie.write.can.ignore.post.commit.failures
-        hoodie.write.ignore.failed hoodie.fail.job.on.duplicate.data.file.detection
-        hoodie.block.writes.on.speculative.execution""",
+        hoodie.write.can.ignore.post.commit.failures hoodie.write.ignore.failed
+        hoodie.fail.job.on.duplicate.data.file.detection hoodie.block.writes.on.speculative.execution""",
     "rows with an empty partition value go to the same partition as with Apache Hudi": """
         hoodie.skip.default.partition.validation""",
     "it is for storages that list new files late; the supported ones list them at once": """

@@ -207,6 +207,7 @@ COMPACT_TRIGGER: Final = Key(
 COMPACT_DELTA_COMMITS_MAX: Final = Key("hoodie.compact.inline.max.delta.commits", whole(1), 5)
 COMPACT_INLINE: Final = Key("hoodie.compact.inline", flag, False)
 COMPACT_SCHEDULE_INLINE: Final = Key("hoodie.compact.schedule.inline", flag, False)
+FAILS_WITH_SERVICES: Final = Key("hoodie.fail.writes.on.inline.table.service.exception", flag, True)
 COMPACT_DELTA_SECONDS_MAX: Final = Key("hoodie.compact.inline.max.delta.seconds", whole(1), 3600)
 COMPACTION_STRATEGY: Final[Key[tuple[str, ...]]] = Key(
     "hoodie.compaction.strategy",

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_py.config.clustering import ClusteringConfig
-from hudi_py.errors import ConfigError, ConflictError, RefusedError, UnsupportedTable
+from hudi_py.errors import ConfigError, ConflictError, RefusedError, ServiceFailed, UnsupportedTable
 from hudi_py.model.files import BaseFile, FileSlice
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.services.clustering import execute
@@ -167,6 +167,22 @@ def test_writers_cluster_after_every_so_many_commits(version):
     with pytest.raises(ConfigError, match="exclude each other"):
         open_table(storage, **inline, **planned).bulk_insert(arrow(ROWS[0]))
     assert len(rows_of(storage)) == 5
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_failed_clustering_after_a_commit_fails_the_write_unless_a_setting_says_otherwise(version):
+    """``hoodie.fail.writes.on.inline.table.service.exception`` (G-6); the commit is there in both cases."""
+    name = "hoodie.fail.writes.on.inline.table.service.exception"
+    inline = {"hoodie.clustering.inline": True, "hoodie.clustering.inline.max.commits": 1}
+    inline["hoodie.clustering.plan.strategy.sort.columns"] = "absent"
+    storage = small_files(version)
+    with pytest.raises(ServiceFailed, match=r"is completed.*no such column"):
+        open_table(storage, **QUICK, **inline).bulk_insert(arrow({"id": "y", "region": "eu", "ts": 1}))
+    done = open_table(storage, **QUICK, **inline, **{name: False}).bulk_insert(
+        arrow({"id": "z", "region": "eu", "ts": 1})
+    )
+    assert done.clusterings == ()
+    assert [row["id"] for row in rows_of(storage)][-2:] == ["y", "z"]
 
 
 def slice_of(file_id, size_bytes, partition="p"):
