@@ -28,9 +28,9 @@ from hudi_py.model.instant import Instant
 from hudi_py.model.records import ClusteringPlan
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.column_ids import outdates_statistics
-from hudi_py.rows.log_reading import LogReading, log_reading
-from hudi_py.rows.log_rules import log_rules_of
+from hudi_py.rows.log_reading import LogReading
 from hudi_py.rows.row_order import RowOrder, check_order
+from hudi_py.rows.table_logs import table_log_reading, why_not_read
 from hudi_py.services.clustering.stored import changed_by, order_of, refuse_odd_plan, why_not_served, works_of
 from hudi_py.services.clustering.tasks import ClusteringJob, GroupWork
 from hudi_py.services.rewriting.left_pending import LeftPending, way_out
@@ -100,10 +100,14 @@ class StoredPlans:
             CorruptMetadata: The plan does not decode.
         """
         plan, text = self._plan(instant), self.schema_text(instant.requested_time)
+        root = self.contents.store.storage.root
         why = why_not_served(plan, None if text is None else parse_record_schema(text))
+        has_logs = any(each.delta_file_paths for group in plan.input_groups for each in group.slices)
+        unread = why_not_read(self.table.properties, text, root) if has_logs and text is not None else None
+        if why is None and unread is not None:
+            why = f"has log files that cannot be merged: {unread}"
         if why is None:
             return None
-        root = self.contents.store.storage.root
         return LeftPending(instant, f"{instant} of {root} {why}; {way_out(root, 'cluster', instant)}", plan.file_groups)
 
     def _plan(self, instant: Instant) -> ClusteringPlan:
@@ -166,8 +170,7 @@ class StoredPlans:
             return None
         root = self.contents.store.storage.root
         context = load_context(timeline, self.contents, with_clustering=False)
-        rules = log_rules_of(self.table.properties, root)
-        reading = log_reading(rules, context.is_completed, None, parse_record_schema(text), root)
+        reading = table_log_reading(self.table.properties, text, context.is_completed, root)
         return attrs.evolve(
             reading,
             written=WrittenRanges(self.contents, timeline),

@@ -86,7 +86,11 @@ class Candidates:
 
 
 def candidates_of(
-    context: ViewContext, partition_path: str, slices: Iterable[FileSlice], config: ClusteringConfig
+    context: ViewContext,
+    partition_path: str,
+    slices: Iterable[FileSlice],
+    config: ClusteringConfig,
+    unread: str | None = None,
 ) -> Candidates:
     """
     Choose among the latest slices of a partition (E-31).
@@ -96,11 +100,14 @@ def candidates_of(
         partition_path: The partition.
         slices: The latest slice of each live group.
         config: Of the clustering.
+        unread: Why log files cannot be merged; None if they can.
     """
     chosen: list[FileSlice] = []
     left_out: dict[str, str] = {}
     for each in slices:
         reason = _reason_to_leave(context, partition_path, each, config)
+        if reason is None and unread is not None and any(not log.is_cdc for log in each.log_files):
+            reason = f"its log files cannot be merged: {unread}"
         if reason is None:
             chosen.append(each)
         else:

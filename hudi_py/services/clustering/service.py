@@ -28,6 +28,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import RequestedReplaceMetadata
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.row_order import RowOrder, check_order
+from hudi_py.rows.table_logs import why_not_read
 from hudi_py.runtime.log import log
 from hudi_py.services.clustering.execute import ClusteringExecutor
 from hudi_py.services.clustering.opened import StoredPlans
@@ -135,7 +136,7 @@ class ClusteringService:
         # By the filter DAY_ROLLING, the hour chooses the partitions.
         hour = self.contents.store.clock.now().astimezone(self.contents.store.zone).hour
         chosen = chosen_partitions(entries.keys(), self.config, hour)
-        planned = plan_clustering(self._candidates(timeline, entries, chosen), self.config)
+        planned = plan_clustering(self._candidates(timeline, entries, chosen, text), self.config)
         skipped = skipped_partitions(entries.keys(), self.config, hour)
         # Of the others, those that the last plan did not get to: this one takes its place.
         return attrs.evolve(
@@ -155,12 +156,13 @@ class ClusteringService:
         return frozenset(() if found is None else found.missing_schedule_partitions or ())
 
     def _candidates(
-        self, timeline: Timeline, entries: Mapping[str, Iterable[Entry]], chosen: Iterable[str]
+        self, timeline: Timeline, entries: Mapping[str, Iterable[Entry]], chosen: Iterable[str], text: str
     ) -> Iterator[Candidates]:
         context = load_context(timeline, self.contents)
+        unread = why_not_read(self.table.properties, text, self.contents.store.storage.root)
         for path in chosen:
             view = build_partition(context, path, ((entry.name, entry.size_bytes) for entry in entries[path]))
-            yield candidates_of(context, path, latest_slices(context, view), self.config)
+            yield candidates_of(context, path, latest_slices(context, view), self.config, unread)
 
     # --- running ------------------------------------------------------------------------------------------------------
     def is_due(self, every: int) -> bool:
@@ -367,14 +369,16 @@ class ClusteringService:
         """
         Refuse a plan beside a write that has begun since: it may not have seen the plan.
 
-        A write that begins later sees the plan and leaves its file groups alone. Failed writes were there before.
+        A write that begins later sees the plan and leaves its file groups alone. Failed writes were there before. So
+        were the plans of services that are at work: their file groups are not in ours.
         """
         store = self.contents.store
         known = {instant.requested_time for instant in before.writes.pending()}
         alive = pulses(store.storage, store.clock, Rhythm.of(self.settings))
         for each in now.writes.pending():
-            is_new = each.requested_time not in known and each.action not in _SERVICES
-            if (is_new and not self.contents.is_clustering(each)) or each.requested_time in alive:
+            is_new = each.requested_time not in known
+            is_service = each.action in _SERVICES or self.contents.is_clustering(each)
+            if (is_new and not is_service) or (each.requested_time in alive and (is_new or not is_service)):
                 raise ConflictError(f"{each} is running")
         done = {each.requested_time for each in before.commits.completed()}
         for each in now.commits.completed():

@@ -20,9 +20,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, CompactionPlan
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.column_ids import outdates_statistics
-from hudi_py.rows.filling import refuse_defaults
-from hudi_py.rows.log_reading import log_reading
-from hudi_py.rows.log_rules import log_rules_of
+from hudi_py.rows.table_logs import table_log_reading
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.services.compaction.plan import Outlook
@@ -124,12 +122,25 @@ class MergingService:
         """
         Raises:
             ConfigError: There is no such pending one.
-            UnsupportedTable: It asks for more than hudi_py does; nothing is changed.
+            UnsupportedTable: It asks for more than hudi_py does, or log files are merged in a way that hudi_py does not
+                know; nothing is changed.
         """
+        self.refuse_unread_logs()
         timeline = self.contents.store.load()
         found = self._left_pending(timeline, self.pending(timeline, requested_time))
         if found is not None:
             raise UnsupportedTable(found.reason)
+
+    def refuse_unread_logs(self) -> None:
+        """
+        Before anything is begun: nothing of such a table can be compacted.
+
+        Raises:
+            UnsupportedTable: Log files are merged in a way that hudi_py does not know.
+        """
+        text = self.schema_text(None)
+        if text is not None:
+            table_log_reading(self.table.properties, text, lambda _: True, self.contents.store.storage.root)
 
     def _left_pending(self, timeline: Timeline, instant: Instant) -> LeftPending | None:
         plan = self.contents.compaction_plan(instant)
@@ -191,11 +202,9 @@ class MergingService:
         if text is None:
             raise RefusedError(f"{storage.root}: no commit and no file says which columns the rows have")
         schema = parse_record_schema(text)
-        rules = log_rules_of(self.table.properties, storage.root)
-        refuse_defaults(rules.filling, text, storage.root)
-        reading = log_reading(rules, counts, None, schema, storage.root)
+        reading = table_log_reading(self.table.properties, text, counts, storage.root)
         # The compaction of 0.15 merges every row of a key, although its reader merges the first one only.
-        reading = attrs.evolve(reading, meets_copies=rules.deletes_reset)
+        reading = attrs.evolve(reading, meets_copies=reading.rules.deletes_reset)
         is_widened = outdates_statistics(self.contents, timeline)
         return RewriteJob(
             storage=storage,

@@ -60,6 +60,7 @@ class CompactionService(MergingService):
         Raises:
             ConfigError: The table is not merge-on-read, or a strategy does not fit its partitions.
             CorruptMetadata: A file that a slice needs is missing or damaged.
+            UnsupportedTable: Log files are merged in a way that hudi_py does not know.
         """
         self.require_merge_on_read()
         return self._plan(*open_snapshot(self.contents.store, self.table, self.metadata_table.settings))
@@ -77,6 +78,7 @@ class CompactionService(MergingService):
         blocked = blocked_by(timeline, context.pending_clustering.values(), tells_slice=tells_slice)
         if blocked is not None:
             return nothing(blocked, is_due=True)
+        self.refuse_unread_logs()
         partitions = (
             build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
             for path, entries in listing.walk(details=True)

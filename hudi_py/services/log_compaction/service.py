@@ -24,7 +24,6 @@ from functools import partial
 import attrs
 
 from hudi_py.errors import ConflictError, RefusedError
-from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.fsview.build import GroupKey, build_partition, latest_slices
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
@@ -34,8 +33,8 @@ from hudi_py.model.files import FileSlice, join_path
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CompactionPlan
 from hudi_py.rows.log_file import LogFileOptions
-from hudi_py.rows.log_reading import LogReading, log_reading
-from hudi_py.rows.log_rules import log_rules_of
+from hudi_py.rows.log_reading import LogReading
+from hudi_py.rows.table_logs import table_log_reading
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.runtime.log import log
 from hudi_py.services.compaction.base import MergingService
@@ -106,10 +105,9 @@ class LogCompactionService(MergingService):
         if text is None:
             return nothing("no commit and no file says which columns the rows have", is_due=True)
         storage = self.contents.store.storage
-        rules = log_rules_of(self.table.properties, storage.root)
-        if rules.filling is not None:
+        reading = table_log_reading(self.table.properties, text, context.is_completed, storage.root)
+        if reading.rules.filling is not None:
             return nothing(f"rows {LEFT_OUT_VALUES}")
-        reading = log_reading(rules, context.is_completed, None, parse_record_schema(text), storage.root)
         partitions = (
             build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
             for path, entries in listing.walk(details=True)

@@ -6,8 +6,9 @@ import pytest
 from hudi_py.config.compaction import compaction_config
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError, UnsupportedTable
-from hudi_py.model.instant import Action
+from hudi_py.model.instant import Action, State
 from hudi_py.model.records import RequestedReplaceMetadata, Strategy
+from hudi_py.services.clustering.plan import stored_plan
 from hudi_py.txn.commit import Prepared
 from support import writes
 
@@ -251,3 +252,48 @@ def test_a_compaction_plan_with_log_files_of_another_slice_is_refused():
     with pytest.raises(CorruptMetadata, match="another slice"):
         writes.open_table(storage, **MOR).compact(instant=time)
     assert writes.merged_rows_of(storage) == before
+
+
+def test_log_files_that_a_java_class_merges_are_refused_before_anything_begins():
+    """By every compaction; a clustering takes the file groups without log files, also beside such a plan of others."""
+    storage = table_of(6, MOR)
+    properties = storage.read(".hoodie/hoodie.properties") + b"hoodie.compaction.payload.class=com.example.Masking\n"
+    table = writes.open_table(storage, **MOR)
+    planned = table.services.clustering().plan()
+    time = table.schedule_compaction()
+    storage.replace(".hoodie/hoodie.properties", properties)
+    files = storage.files()
+    table = writes.open_table(storage, **MOR)
+    for refused in (table.compact, table.compact_logs, lambda: table.compact(instant=time)):
+        with pytest.raises(UnsupportedTable, match=r"com\.example\.Masking"):
+            refused()
+    assert storage.files() == files
+    table.cancel_compaction(time)
+    store = writes.open_table(storage, **MOR).contents.store
+    plan = stored_plan(planned, storage.root, has_missing_partitions=False)
+    odd = RequestedReplaceMetadata(operation_type="CLUSTER", clustering_plan=only_in_eu(lambda each: each)(plan))
+    Prepared(store, store.layout.clustering, store.new_time(store.load())).request(odd)
+    (done,) = writes.open_table(storage, **MOR).cluster()
+    assert list(done.metadata.partition_to_write_stats) == ["us"]
+    writes.open_table(storage, **MOR).cancel_clustering(store.load().pending()[0].requested_time)
+    (done,) = writes.open_table(storage, **MOR).cluster(partitions=["eu"])
+    assert done.file_groups == 1
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_compaction_that_is_at_work_holds_its_own_file_groups_only(version, tmp_path):
+    """By its heartbeat; the others are clustered beside it."""
+    storage = table_of(version, MOR)
+    before = writes.merged_rows_of(storage)
+    little = {"hoodie.memory.compaction.max.size": 1, "hoodie.memory.spillable.map.path": str(tmp_path / "absent")}
+    with pytest.raises(ConfigError, match="absent"):
+        writes.open_table(storage, **MOR, **little).compact()
+    table = writes.open_table(storage, **MOR)
+    (pending,) = table.timeline.pending()
+    assert pending.state is State.INFLIGHT
+    (done,) = table.cluster()
+    assert done.file_groups == 3
+    assert writes.merged_rows_of(storage) == before
+    assert writes.open_table(storage, **MOR).compact()[0].instant == pending.requested_time
+    assert writes.merged_rows_of(storage) == before
+    assert not [each for each in writes.open_table(storage).check() if each.severity.name != "INFO"]
