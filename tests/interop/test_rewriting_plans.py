@@ -140,7 +140,7 @@ def assert_same_operations(ours, theirs, why):
 
 
 def groups_of(planned, service):
-    told = plan_report(planned, (), service.action, service.expected(planned))["plan"]
+    told = plan_report(planned, (), service.action, service.expected(planned), ())["plan"]
     assert len(told["groups"]) == len(planned.groups)
     return sorted(
         (sorted((group.partition_path, each.file_id) for each in group.slices), group.outputs)
