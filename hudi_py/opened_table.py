@@ -20,19 +20,13 @@ from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig, TableType
 from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, NotFound
-from hudi_py.fsview.build import ViewContext
-from hudi_py.fsview.listing import Listing
-from hudi_py.fsview.loader import load_context
-from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import is_time, resolve_time
 from hudi_py.model.shown import Shown
 from hudi_py.runtime.clock import Clock, SystemClock
 from hudi_py.runtime.log import log
-from hudi_py.services.savepoint.plan import time_of_name
 from hudi_py.storage.base import Storage, refuse_tags
 from hudi_py.storage.wrappers import ReadOnlyStorage
-from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.policy_file import PROPERTY as POLICY
 from hudi_py.timeline.policy_file import load_policy
@@ -46,6 +40,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from hudi_py.config.retention_policy import RetentionPolicy
+    from hudi_py.fsview.build import ViewContext
+    from hudi_py.fsview.listing import Listing
 
 __all__ = ["OpenedTable"]
 
@@ -159,6 +155,8 @@ class OpenedTable(Shown):
 
     @cached_property
     def _opened(self) -> tuple[Timeline, Listing]:
+        from hudi_py.mdt.listing import open_snapshot
+
         opened = open_snapshot(self._store, self.config, self.settings)
         self.__dict__.pop("timeline", None)  # after `refresh_timeline` there is an older one
         return opened
@@ -199,6 +197,8 @@ class OpenedTable(Shown):
 
     def _context_of(self, timeline: Timeline) -> ViewContext:
         """The same for a timeline that was taken with its listing: the table's may be another one by now."""
+        from hudi_py.fsview.loader import load_context
+
         kept: tuple[Timeline, ViewContext] | None = self.__dict__.get("_context")
         if kept is None or kept[0] != timeline:
             self.__dict__["_context"] = kept = timeline, load_context(timeline, self._contents)
@@ -232,6 +232,8 @@ class OpenedTable(Shown):
         Raises:
             CorruptMetadata: A file of the archive is damaged.
         """
+        from hudi_py.timeline.archive import load_archived
+
         return load_archived(self.storage, self.config)
 
     @property
@@ -258,6 +260,8 @@ class OpenedTable(Shown):
             ConfigError: *time* has none of these forms.
             RefusedError: Two savepoints have this name.
         """
+        from hudi_py.services.savepoint.plan import time_of_name
+
         try:
             return self._time_in(time, exact=exact)
         # Names of savepoints come last, so that none can stand for another time than its text says.

@@ -11,14 +11,10 @@ from datetime import datetime, timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from hudi_py.config.clean_options import CleanOptions
 from hudi_py.config.keys import READ_BYTES_MAX
 from hudi_py.config.settings import Settings
-from hudi_py.engine.base import Engine
 from hudi_py.model.instant import Instant
-from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
-from hudi_py.services.recovery.finding import RecoveryOutcome
 from hudi_py.table_insight import TableInsight
 from hudi_py.table_leases import TableLeases
 from hudi_py.table_retention import TableRetention
@@ -26,6 +22,9 @@ from hudi_py.table_retention import TableRetention
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from hudi_py.config.clean_options import CleanOptions
+    from hudi_py.engine.base import Engine
+    from hudi_py.model.records import RestoreMetadata, RollbackMetadata
     from hudi_py.services.archive.service import ArchiveResult
     from hudi_py.services.check.findings import Finding
     from hudi_py.services.clean.executing.watch import OnProgress
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from hudi_py.services.maintenance.service import MaintenanceReport
     from hudi_py.services.orphans.facts import OrphanReport
     from hudi_py.services.orphans.service import OrphanOptions
+    from hudi_py.services.recovery.finding import RecoveryOutcome
     from hudi_py.services.savepoint.words import SavepointWords
     from hudi_py.services.undo.result import UndoReport
 

@@ -10,25 +10,22 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from hudi_py.config.clean_options import CleanOptions
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
-from hudi_py.model.files import join_path
 from hudi_py.model.instant import Instant
-from hudi_py.snapshot.snapshot import Snapshot
-from hudi_py.table_services import TableServices
 from hudi_py.table_view import TableView
-from hudi_py.timeline.timeline import WRITES
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Unpack
 
+    from hudi_py.config.clean_options import CleanOptions
     from hudi_py.services.check.findings import Finding
     from hudi_py.services.erasure.facts import ErasureReport
     from hudi_py.services.simulation.plan import Simulation
     from hudi_py.services.usage.facts import Usage
     from hudi_py.snapshot.difference import Difference
     from hudi_py.snapshot.history import Event
+    from hudi_py.snapshot.snapshot import Snapshot
 
 __all__ = ["TableInsight"]
 
@@ -51,6 +48,8 @@ class TableInsight(TableView):
         Raises:
             StorageError: The storage failed or is unreachable. Damage is not raised but returned as finding.
         """
+        from hudi_py.table_services import TableServices
+
         return TableServices(self).doctor(now=now, **options).run().findings
 
     def usage(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> Usage:
@@ -64,6 +63,8 @@ class TableInsight(TableView):
             ConfigError: A value is invalid, or two values contradict each other.
             CorruptMetadata: An instant that decides about files is damaged.
         """
+        from hudi_py.table_services import TableServices
+
         return TableServices(self).usage(now=now, **options).run()
 
     def erased(
@@ -93,6 +94,8 @@ class TableInsight(TableView):
             ConflictError: The table kept changing while it was looked at.
             CorruptMetadata: The timeline or its archive is damaged.
         """
+        from hudi_py.table_services import TableServices
+
         wanted = (keys,) if isinstance(keys, str) else tuple(keys)
         return TableServices(self).erasure(partition, wanted, now=now, **options).run()
 
@@ -108,6 +111,7 @@ class TableInsight(TableView):
             CorruptMetadata: A commit, a savepoint or the archive is damaged.
         """
         from hudi_py.services.simulation.service import SimulationService
+        from hudi_py.table_services import TableServices
 
         config = TableServices(self).clean_config(**options)
         return SimulationService(contents=self.contents, table=self.config, config=config).run()
@@ -153,6 +157,7 @@ class TableInsight(TableView):
         """
         from hudi_py.snapshot.difference import columns_of, difference
         from hudi_py.snapshot.history import sum_of
+        from hudi_py.timeline.timeline import WRITES
 
         before = self.as_of(start)
         after = self._latest() if end is None else self.as_of(end)
@@ -191,6 +196,7 @@ class TableInsight(TableView):
             CorruptMetadata: The archive, or an instant that decides about files, is damaged.
         """
         from hudi_py.snapshot import sql_views
+        from hudi_py.table_services import TableServices
 
         sql_views.checked_name(name)
         if name == "instants":
@@ -233,6 +239,8 @@ def _order(instant: Instant) -> tuple[str, str, int]:
 
 def _sizes(snapshot: Snapshot) -> dict[str, int | None]:
     """Path to size of every file that a snapshot shows."""
+    from hudi_py.model.files import join_path
+
     found: dict[str, int | None] = {}
     for each in snapshot.sized_slices():
         for file in (each.base_file, *each.log_files):

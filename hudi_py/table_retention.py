@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from hudi_py.config.retention_policy import RetentionPolicy, parse_policy
 from hudi_py.errors import ConfigError
 from hudi_py.table_rewriting import TableRewriting
 from hudi_py.table_writing import TableWriting
 from hudi_py.timeline.policy_file import load_policy
-from hudi_py.timeline.quarantine import pending_undos, removals_over
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from hudi_py.config.expiry import ExpiryOptions
+    from hudi_py.config.retention_policy import RetentionPolicy
     from hudi_py.model.instant import Instant
     from hudi_py.services.expiry.plan import ExpiryReport
 
@@ -76,6 +75,8 @@ class TableRetention(TableWriting, TableRewriting):
             RefusedError: Deletion is forbidden in this table; nothing was deleted.
             ConflictError: Another process holds the table's lock; nothing was deleted.
         """
+        from hudi_py.timeline.quarantine import pending_undos, removals_over
+
         if dry_run:
             store = self._store
             undone = pending_undos(self._contents, store.load())
@@ -114,6 +115,8 @@ class TableRetention(TableWriting, TableRewriting):
             ConfigError: It is not understood, or contradicts itself; the message names the lines. Nothing was changed.
             ConflictError: Another process holds the table's lock, or rewrites the properties; nothing was changed.
         """
+        from hudi_py.config.retention_policy import parse_policy
+
         policy = parse_policy(document)
         if any(name.startswith("hoodie.partition.ttl.") for name in policy.settings) and not self.config.is_partitioned:
             raise ConfigError(f"{self.storage.root} has no partition columns, so nothing in it expires")
@@ -136,6 +139,8 @@ class TableRetention(TableWriting, TableRewriting):
         Raises:
             ConfigError: As `apply_policy`.
         """
+        from hudi_py.config.retention_policy import parse_policy
+
         trial = self.read_only()
         trial._follow_policy(parse_policy(document))  # noqa: SLF001 - of the same class
         return trial

@@ -12,15 +12,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from hudi_py.config import keys
-from hudi_py.config.clustering import clustering_config_with
-from hudi_py.config.concurrency import SINGLE_WRITER
 from hudi_py.engine.base import Engine
 from hudi_py.errors import ConfigError
 from hudi_py.model.files import FileSlice
-from hudi_py.table_services import TableServices
 from hudi_py.table_view import TableView
-from hudi_py.timeline.properties_file import finish_rewrite
-from hudi_py.txn.turns import taking_turns
 
 if TYPE_CHECKING:
     from hudi_py.services.clustering.plan import PlannedClustering
@@ -30,6 +25,7 @@ if TYPE_CHECKING:
     from hudi_py.services.rewriting.explain import GroupExplanation
     from hudi_py.services.rewriting.progress import OnGroup
     from hudi_py.services.rewriting.result import RewriteResult
+    from hudi_py.table_services import TableServices
 
 T = TypeVar("T")
 
@@ -42,6 +38,8 @@ class TableRewriting(TableView):
     @property
     def services(self) -> TableServices:
         """The services of the table, for callers who need their single steps."""
+        from hudi_py.table_services import TableServices
+
         return TableServices(self)
 
     def _changed(self, action: Callable[[], T], *, recorded: bool = False, beside: bool = False) -> T:
@@ -58,6 +56,9 @@ class TableRewriting(TableView):
         Raises:
             RefusedError: It is called by what makes the rows of a write to this table.
         """
+        from hudi_py.config.concurrency import SINGLE_WRITER
+        from hudi_py.txn.turns import taking_turns
+
         is_alone = not beside and self.settings[keys.CONCURRENCY_MODE] == SINGLE_WRITER
         with taking_turns(self.storage.root) if is_alone else nullcontext():
             try:
@@ -76,6 +77,7 @@ class TableRewriting(TableView):
 
         Only for actions during which no writer may run: a rewrite in progress looks like an interrupted one.
         """
+        from hudi_py.timeline.properties_file import finish_rewrite
 
         def run() -> T:
             # Under the lock: what looks like an interrupted rewrite may be one that another process is making right
@@ -295,6 +297,8 @@ class TableRewriting(TableView):
         partitions: Sequence[str] = (),
     ) -> PlannedClustering:
         """Plan a clustering; nothing is written. Arguments and errors as for `cluster`."""
+        from hudi_py.config.clustering import clustering_config_with
+
         config = clustering_config_with(self.settings, sort_by=sort_by, layout=layout, partitions=partitions)
         return self.services.clustering(config).plan()
 
@@ -328,6 +332,8 @@ class TableRewriting(TableView):
             ConflictError: Another process is writing to the table.
             StorageError: The storage failed; the clustering stays pending, and the next call begins it again.
         """
+        from hudi_py.config.clustering import clustering_config_with
+
         config = clustering_config_with(self.settings, sort_by=sort_by, layout=layout, partitions=partitions)
         return self.run_clustering(self.services.clustering(config, engine=engine))
 

@@ -8,29 +8,23 @@ from typing import TYPE_CHECKING
 
 from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError
-from hudi_py.fsview.as_of import context_as_of
-from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
-from hudi_py.fsview.checked import CheckedListing
-from hudi_py.model.files import BaseFile, FileSlice
-from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import is_beginning
 from hudi_py.opened_table import OpenedTable
-from hudi_py.snapshot.moments import EarlierSnapshot, LatestSnapshot, SavepointSnapshot
-from hudi_py.snapshot.overview import ColumnRange, Overview
-from hudi_py.snapshot.retained import completed_clean
-from hudi_py.snapshot.select import check_as_of
-from hudi_py.snapshot.snapshot import Snapshot
-from hudi_py.timeline.completions import undone_writes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hudi_py.fsview.build import PartitionView, ViewContext
+    from hudi_py.model.files import BaseFile, FileSlice
     from hudi_py.rows.condition import Where
     from hudi_py.snapshot.batches import Batches
     from hudi_py.snapshot.change_log import ChangeLog
     from hudi_py.snapshot.changes import Changes
+    from hudi_py.snapshot.moments import EarlierSnapshot, LatestSnapshot
+    from hudi_py.snapshot.overview import ColumnRange, Overview
     from hudi_py.snapshot.rows import Rows
+    from hudi_py.snapshot.snapshot import Snapshot
     from hudi_py.snapshot.window import Window
 
 __all__ = ["TableView"]
@@ -52,10 +46,14 @@ class TableView(OpenedTable):
 
     def file_slices(self, partition_path: str = "") -> tuple[FileSlice, ...]:
         """Return the newest slice of each file group that is not replaced, without files of pending writes."""
+        from hudi_py.fsview.build import latest_slices
+
         return latest_slices(*self._partition_of(partition_path))
 
     def _partition_of(self, partition_path: str) -> tuple[ViewContext, PartitionView]:
         # Taken together: another thread may refresh the table at any moment.
+        from hudi_py.fsview.build import build_partition
+
         timeline, listing = self._opened
         context = self._context_of(timeline)
         entries = listing.partition(partition_path, details=True)
@@ -75,6 +73,8 @@ class TableView(OpenedTable):
             ConfigError: There is no such savepoint, or both arguments are given.
             RefusedError: The rows of that time are no longer complete, or may still change.
         """
+        from hudi_py.snapshot.moments import SavepointSnapshot
+
         if savepoint is None and as_of is not None and self._is_name(as_of):
             # By its own files, which outlive the retention: the time that the name stands for would be refused.
             as_of, savepoint = None, str(as_of)
@@ -99,6 +99,8 @@ class TableView(OpenedTable):
         )
 
     def _latest(self) -> LatestSnapshot:
+        from hudi_py.snapshot.moments import LatestSnapshot
+
         timeline = self.timeline
         return LatestSnapshot(
             contents=self._contents,
@@ -119,6 +121,14 @@ class TableView(OpenedTable):
             ConfigError: *time* is not a time.
             RefusedError: As `snapshot`.
         """
+        from hudi_py.fsview.as_of import context_as_of
+        from hudi_py.fsview.checked import CheckedListing
+        from hudi_py.model.holes import holes_of
+        from hudi_py.snapshot.moments import EarlierSnapshot
+        from hudi_py.snapshot.retained import completed_clean
+        from hudi_py.snapshot.select import check_as_of
+        from hudi_py.timeline.completions import undone_writes
+
         requested_time = self.resolve_time(time)
         timeline, listing = self._opened
         context = self._context_of(timeline)

@@ -221,7 +221,7 @@ def _why_idle(config: CleanConfig, *, is_due: bool) -> str:
 
 
 def _scheduled(common: Common, opened: Table, instant: Instant | None) -> None:
-    from hudi_py.inspection.report import instant_entry
+    from hudi_py.inspection.instant_entry import instant_entry
 
     if common.as_json:
         print_json({"scheduled": None if instant is None else instant_entry(instant)})

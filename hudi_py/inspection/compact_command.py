@@ -149,7 +149,7 @@ def _dry_run(common: Common, opened: Table, service: CompactionService | LogComp
 
 def _schedule(common: Common, opened: Table, time: str | None, *, logs: bool) -> None:
     if common.as_json:
-        from hudi_py.inspection.report import instant_entry
+        from hudi_py.inspection.instant_entry import instant_entry
 
         # From the timeline, so that the document shows what is stored.
         found = None if time is None else opened.timeline.find(time)

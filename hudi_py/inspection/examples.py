@@ -61,13 +61,18 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
 """Name of a command to the words behind it."""
 
 
-def add_examples(group: click.Group, names: tuple[str, ...] = ()) -> None:
-    """Add the examples to the help texts of all commands below *group*."""
-    for name, command in group.commands.items():
-        words = (*names, name)
-        if isinstance(command, click.Group):
-            add_examples(command, words)
-        elif " ".join(words) in EXAMPLES:
-            lines = "\n".join(f"  hudi-py {' '.join(words)} {example}" for example in EXAMPLES[" ".join(words)])
-            # The mark keeps click from joining the lines.
-            command.help = f"{inspect.cleandoc(command.help or '')}\n\n\b\nExamples:\n{lines}"
+def add_examples(command: click.Command, words: tuple[str, ...]) -> None:
+    """
+    Add the examples to the help text of a command, or of all commands of a group.
+
+    Args:
+        command: The command.
+        words: Names of its groups, and its own.
+    """
+    if isinstance(command, click.Group):
+        for name, each in command.commands.items():
+            add_examples(each, (*words, name))
+    elif " ".join(words) in EXAMPLES:
+        lines = "\n".join(f"  hudi-py {' '.join(words)} {example}" for example in EXAMPLES[" ".join(words)])
+        # The mark keeps click from joining the lines.
+        command.help = f"{inspect.cleandoc(command.help or '')}\n\n\b\nExamples:\n{lines}"

@@ -13,10 +13,10 @@ from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
 from hudi_py.inspection.options import Common, command
-from hudi_py.inspection.over_tables import PARALLEL_DEFAULT
 from hudi_py.inspection.say import say
 from hudi_py.inspection.table_lists import tables_of
 from hudi_py.inspection.table_metrics import examined_samples
+from hudi_py.inspection.tables_options import PARALLEL_DEFAULT
 from hudi_py.model.words import counted, human_bytes
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
     done = [{"table": outcome.table, **outcome.document} for outcome in outcomes if not outcome.has_failed]
     failed = [each for each in outcomes if each.has_failed]
     if common.as_json:
-        print_json(fleet_entry(done, failed))
+        print_json(fleet_document(done, failed))
     else:
         _print(done, failed)
     if failed:
@@ -77,7 +77,7 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
 @click.command("fleet-entry", hidden=True)
 @click.argument("table", shell_complete=complete.tables)
 @command
-def entry(common: Common, table: str) -> None:
+def fleet_entry(common: Common, table: str) -> None:
     """Examine one table for ``hudi-py fleet``."""
     opened = common.open(table).read_only()
     # Doctor includes check and usage, which otherwise would each list the table again.
@@ -135,7 +135,7 @@ _RANKS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
 }
 
 
-def fleet_entry(done: Sequence[dict[str, Any]], failed: Sequence[Outcome]) -> dict[str, Any]:
+def fleet_document(done: Sequence[dict[str, Any]], failed: Sequence[Outcome]) -> dict[str, Any]:
     """Return the document that ``hudi-py fleet --json`` prints; tables with more wasted bytes first."""
     return {
         "totals": {
@@ -179,7 +179,7 @@ def _print(done: Sequence[dict[str, Any]], failed: Sequence[Outcome]) -> None:
     render.table(f"{counted(len(done), 'table')}, the worst first", columns, rows, right=(1, 2, 3, 4))
     if len(ranked) > _ROWS_MAX:
         say(f"and {counted(len(ranked) - _ROWS_MAX, 'table')} more; --json lists all")
-    totals = fleet_entry(done, failed)["totals"]
+    totals = fleet_document(done, failed)["totals"]
     say()
     say(f"total      {human_bytes(totals['bytes'])}, {counted(totals['files'], 'file')}")
     say(f"wasted     {human_bytes(totals['wasted_bytes'])}; hudi-py du TABLE shows what it is")

@@ -183,7 +183,8 @@ def delete(common: Common, table: str, savepoint: str, archive_commit: bool, dry
 @command
 def list_savepoints(common: Common, table: str) -> None:
     """List savepoints, oldest first."""
-    from hudi_py.inspection.report import instant_entry, savepoint_entry
+    from hudi_py.inspection.instant_entry import instant_entry
+    from hudi_py.inspection.report import savepoint_entry
 
     opened = common.open(table)
     service = opened.services.savepoint()
@@ -313,7 +314,7 @@ def restore(common: Common, table: str, savepoint: str, force: bool, dry_run: bo
 @command
 def archive(common: Common, table: str, keep_min: int | None, keep_max: int | None, dry_run: bool) -> None:
     """Archive old instants. Moves those out of the active timeline that are not needed there."""
-    from hudi_py.inspection.report import instant_entry
+    from hudi_py.inspection.instant_entry import instant_entry
 
     opened = common.open(table)
     given = {"keep_min_commits": keep_min, "keep_max_commits": keep_max}

@@ -10,8 +10,8 @@ import click
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.clean_options import retention_options
 from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.instant_entry import instant_entry
 from hudi_py.inspection.options import Common, action_named, command
-from hudi_py.inspection.report import instant_entry
 from hudi_py.inspection.say import say
 from hudi_py.model.words import counted, human_bytes, human_span
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import attrs
 import click
@@ -18,65 +18,9 @@ from hudi_py.inspection.metrics_file import OPTION as METRICS
 from hudi_py.inspection.metrics_file import check_writable, run_samples, write_metrics
 from hudi_py.inspection.say import say, visible, visible_json
 from hudi_py.inspection.table_lists import tables_of
+from hudi_py.inspection.tables_options import OPTIONS, PARALLEL_DEFAULT, PLACEHOLDER, is_for_many
 from hudi_py.model.words import counted, human_bytes
 from hudi_py.runtime.clock import MONOTONIC, SystemClock
-
-PARALLEL_DEFAULT: Final = 4
-_PLACEHOLDER: Final = "TABLE"
-_ONE_TABLE: Final = frozenset(
-    {
-        *("write", "delete", "update", "merge", "drop-partition", "restore", "rollback", "report", "serve", "fleet"),
-        *("renew", "release", "run"),
-    }
-)
-"""Commands whose arguments are about one table, so that running them on many would rarely be meant."""
-_TABLES_HELP: Final = (
-    "Many tables instead of TABLE: a file with one location per line, a folder, a pattern, or a URL below which tables "
-    "lie. Prints one line for each table; exit code 6 if some failed."
-)
-_HELPS: Final = (
-    ("tables", "SOURCE", None, _TABLES_HELP),
-    (
-        "parallel",
-        "N",
-        click.IntRange(min=1),
-        f"With --tables: number of tables at the same time. Default {PARALLEL_DEFAULT}.",
-    ),
-    ("resume", "FILE", None, "With --tables: leave out the tables that FILE names, and add to it those that are done."),
-    ("within", "SPAN", None, "With --tables: start no further table after SPAN (90m, 6h)."),
-)
-_BUDGET_HELPS: Final = {
-    "total-files": ("N", "With --tables: delete at most N files in all tables together."),
-    "total-bytes": ("SIZE", "With --tables: delete or rewrite at most this much in all tables together: 500GB, 2TiB."),
-}
-OPTIONS: Final = (*(name for name, *_ in _HELPS), *_BUDGET_HELPS)
-
-
-def is_for_many(command: click.Command) -> bool:
-    """Whether a command takes ``--tables``."""
-    first = next((param for param in command.params if isinstance(param, click.Argument)), None)
-    return first is not None and first.name == "table" and command.name not in _ONE_TABLE
-
-
-def add_options(group: click.Group) -> None:
-    """Add ``--tables`` and what belongs to it to the help of the commands that take it, in subgroups too."""
-    for command in group.commands.values():
-        if isinstance(command, click.Group):
-            if command.name not in _ONE_TABLE:
-                add_options(command)
-        elif is_for_many(command):
-            for name, metavar, kind, text in _HELPS:
-                command.params.append(
-                    click.Option([f"--{name}"], metavar=metavar, type=kind, help=text, expose_value=False)
-                )
-            for name, (metavar, text) in _BUDGET_HELPS.items():
-                if command.name in BUDGETS[name]:
-                    command.params.append(click.Option([f"--{name}"], metavar=metavar, help=text, expose_value=False))
-
-
-def asks_for_many(arguments: Iterable[str]) -> bool:
-    """Whether a command line has ``--tables``."""
-    return any(argument == "--tables" or argument.startswith("--tables=") for argument in arguments)
 
 
 def run_over_tables(
@@ -206,7 +150,7 @@ def _checked(command: click.Command, names: Sequence[str], rest: Sequence[str]) 
     """Parse the arguments once with a table in its place, so that wrong usage ends before the first table."""
     # A parent of the same name, so that messages read as those of the command alone.
     parent = click.Context(click.Group("hudi-py"), info_name="hudi-py")
-    context = command.make_context(" ".join(names), [_PLACEHOLDER, *rest], parent=parent)
+    context = command.make_context(" ".join(names), [PLACEHOLDER, *rest], parent=parent)
     with context:
         return dict(context.params)
 

@@ -45,7 +45,7 @@ def overview(common: Common, table: str, columns: bool | None) -> None:
 
 def overview_entry(opened: Table, found: Overview) -> dict[str, Any]:
     """Return the document that ``hudi-py overview --json`` prints; bytes in Base64, ages in seconds."""
-    from hudi_py.inspection.report import instant_entry
+    from hudi_py.inspection.instant_entry import instant_entry
 
     config = opened.config
     return {

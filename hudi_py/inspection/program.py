@@ -22,8 +22,8 @@ from hudi_py.inspection.failure import (
     forget_output,
     is_lost_output,
 )
-from hudi_py.inspection.over_tables import asks_for_many, run_over_tables
 from hudi_py.inspection.say import say, show_traceback
+from hudi_py.inspection.tables_options import asks_for_many
 from hudi_py.inspection.time_limit import EXIT_CODE as TIMED_OUT
 from hudi_py.inspection.time_limit import TimedOut
 from hudi_py.runtime.clock import MONOTONIC
@@ -49,6 +49,8 @@ class Program(click.Group):
         try:
             # These two have an option of the same name, and list the tables themselves.
             if asks_for_many(given) and given[0] not in ("fleet", "serve"):
+                from hudi_py.inspection.over_tables import run_over_tables
+
                 code = run_over_tables(self, given, MONOTONIC)
             else:
                 code = run(*arguments, standalone_mode=False, **extra)

@@ -28,16 +28,6 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-def instant_entry(instant: Instant) -> Json:
-    """Return an instant, as in ``hudi-py timeline``."""
-    return {
-        "requested_time": instant.requested_time,
-        "action": instant.action.value,
-        "state": instant.state.name,
-        "completion_time": instant.completion_time,
-    }
-
-
 def savepoint_entry(savepoint: SavepointMetadata) -> Json:
     """Return what a savepoint has in addition to Hudi's record: its name and its expiry in UTC."""
     expires = None if savepoint.expires_at_ms is None else iso_utc(savepoint.expires_at_ms)

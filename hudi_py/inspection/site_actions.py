@@ -217,7 +217,7 @@ def _compact(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:
 
 
 def _archive(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:
-    from hudi_py.inspection.report import instant_entry
+    from hudi_py.inspection.instant_entry import instant_entry
 
     if dry_run:
         plan = opened.rehearsal().services.archive().plan()

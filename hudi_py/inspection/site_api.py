@@ -71,7 +71,7 @@ _FINDING: Final = _object(severity="string", code="string", where="string", mess
 
 
 def _timeline(opened: Table, query: Mapping[str, str], _instant: str | None, _options: CleanOptions) -> Any:
-    from hudi_py.inspection.report import instant_entry
+    from hudi_py.inspection.instant_entry import instant_entry
 
     archived = opened.archived_timeline().instants if _flag(query, "archived") else ()
     return {
@@ -82,7 +82,7 @@ def _timeline(opened: Table, query: Mapping[str, str], _instant: str | None, _op
 
 
 def _one_instant(opened: Table, _query: Mapping[str, str], instant: str | None, _options: CleanOptions) -> Any:
-    from hudi_py.inspection.report import instant_entry
+    from hudi_py.inspection.instant_entry import instant_entry
 
     found = opened.timeline.find(instant or "")
     if found is None:

@@ -198,6 +198,3 @@ def _clause(option: str, text: str, rows: Rows, actions: tuple[str, ...]) -> Cla
 def drop_partition(service: WriteService, words: CommitWords, partitions: tuple[str, ...]) -> WriteResult:
     """Delete all rows of partitions, in one commit; the clean deletes the files later."""
     return service.drop_partitions([path.rstrip("/") for path in partitions], words)
-
-
-COMMANDS: Final = (write, delete, update, merge, drop_partition)

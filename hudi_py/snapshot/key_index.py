@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import CorruptMetadata, HudiError, NotFound
+from hudi_py.errors import HudiError
 from hudi_py.fsview.listing import listing_threads
 from hudi_py.mdt.bloom_filters import BloomFilters
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
@@ -30,6 +29,7 @@ from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.files import FileSlice
 from hudi_py.runtime.log import log
+from hudi_py.snapshot.ready_indexes import is_ready, opened
 from hudi_py.snapshot.unique_keys import row_count
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
@@ -41,37 +41,8 @@ if TYPE_CHECKING:
     from hudi_py.mdt.read_statistics import StatisticsReader
     from hudi_py.model.records import CommitMetadata
 
-R = TypeVar("R")
-
 _IN_STEP: Final = (RECORD_INDEX, FILES_PARTITION)
 """Opening a snapshot compares the metadata table with the timeline only if files are listed through it."""
-
-
-def is_ready(partition: str, config: TableConfig, settings: Settings) -> bool:
-    """Whether a partition of the metadata table is complete and may be used."""
-    # Inflight: Hudi is still filling it, so a key may be missing.
-    is_made = partition in config.metadata_partitions and partition not in config.metadata_partitions_inflight
-    return is_made and settings[keys.METADATA_ENABLED] is not False
-
-
-def opened(partition: str, open_it: Callable[[], R], storage: Storage, settings: Settings) -> R | None:
-    """
-    Open a partition of the metadata table that was ready when the snapshot was; None if it was dropped since.
-
-    Args:
-        open_it: Opens it.
-        storage: The data table's storage.
-
-    Raises:
-        CorruptMetadata, NotFound: It is damaged: the properties still name it.
-    """
-    try:
-        return open_it()
-    except (CorruptMetadata, NotFound):
-        # Only now, for it costs a request: another process may have dropped it, which nothing is wrong with.
-        if is_ready(partition, read_table_config(storage), settings):
-            raise
-        return None
 
 
 @attrs.frozen

@@ -34,6 +34,7 @@ from hudi_py.rows.filling import refuse_defaults
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.snapshot.beside_clean import lost_meanwhile
 from hudi_py.snapshot.bootstrap import with_sources
+from hudi_py.snapshot.ready_indexes import is_ready, opened
 from hudi_py.snapshot.schema import (
     committed_schema_text,
     rewritten_schema_text,
@@ -295,8 +296,6 @@ class Snapshot(Shown):
         Raises:
             CorruptMetadata, StorageError: The metadata table is damaged.
         """
-        from hudi_py.snapshot.key_index import is_ready, opened
-
         if not is_ready(COLUMN_STATS, self.config, self._settings):
             return None
         if self._moved_columns() is not None:  # they describe columns under the names of their time

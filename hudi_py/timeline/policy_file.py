@@ -9,12 +9,14 @@ damaged, it is unknown what is to be kept: then no data is deleted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from hudi_py.config.retention_policy import RetentionPolicy, parse_policy
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
 from hudi_py.model.files import OWN_FOLDER
 from hudi_py.storage.base import Storage
+
+if TYPE_CHECKING:
+    from hudi_py.config.retention_policy import RetentionPolicy
 
 PROPERTY: Final = "hoodie_py.retention.policy"
 _FOLDER: Final = f"{OWN_FOLDER}/policies"
@@ -27,6 +29,8 @@ def load_policy(storage: Storage, properties: Mapping[str, str]) -> RetentionPol
     Raises:
         CorruptMetadata: The document is missing, or not the one that was applied.
     """
+    from hudi_py.config.retention_policy import parse_policy
+
     mark = properties.get(PROPERTY, "")
     if not mark:
         return None

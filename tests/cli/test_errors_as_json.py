@@ -53,7 +53,7 @@ def test_a_document_that_was_begun_is_followed_by_no_other(run, places, monkeypa
         print_json(document)
         raise errors.StorageError("the disk is full; make space")
 
-    monkeypatch.setattr("hudi_py.inspection.cli.print_json", fails_late)
+    monkeypatch.setattr("hudi_py.inspection.timeline_commands.print_json", fails_late)
     result = run("files", places["table"], "--json")
     assert result.code == 1
     assert "partitions" in result.json

@@ -10,7 +10,7 @@ import pytest
 
 from hudi_py.formats.archive_log import archive_file_number, decode_archive_log, encode_archive_log
 from hudi_py.formats.lsm_history import is_history_file, read_history, write_history
-from hudi_py.inspection.report import instant_entry
+from hudi_py.inspection.instant_entry import instant_entry
 from hudi_py.model.instant import State
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table

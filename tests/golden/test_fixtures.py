@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from hudi_py.inspection.report import files_report, instant_entry, plan_report
+from hudi_py.inspection.instant_entry import instant_entry
+from hudi_py.inspection.report import files_report, plan_report
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.storage.local import LocalStorage
 from hudi_py.table import Table

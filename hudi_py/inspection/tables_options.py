@@ -1,0 +1,67 @@
+"""``--tables`` and what belongs to it: which commands take these options, and their help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import click
+
+from hudi_py.inspection.fleet_budget import BUDGETS
+
+PARALLEL_DEFAULT: Final = 4
+PLACEHOLDER: Final = "TABLE"
+_ONE_TABLE: Final = frozenset(
+    {
+        *("write", "delete", "update", "merge", "drop-partition", "restore", "rollback", "report", "serve", "fleet"),
+        *("renew", "release", "run"),
+    }
+)
+"""Commands whose arguments are about one table, so that running them on many would rarely be meant."""
+_TABLES_HELP: Final = (
+    "Many tables instead of TABLE: a file with one location per line, a folder, a pattern, or a URL below which tables "
+    "lie. Prints one line for each table; exit code 6 if some failed."
+)
+_HELPS: Final = (
+    ("tables", "SOURCE", None, _TABLES_HELP),
+    (
+        "parallel",
+        "N",
+        click.IntRange(min=1),
+        f"With --tables: number of tables at the same time. Default {PARALLEL_DEFAULT}.",
+    ),
+    ("resume", "FILE", None, "With --tables: leave out the tables that FILE names, and add to it those that are done."),
+    ("within", "SPAN", None, "With --tables: start no further table after SPAN (90m, 6h)."),
+)
+_BUDGET_HELPS: Final = {
+    "total-files": ("N", "With --tables: delete at most N files in all tables together."),
+    "total-bytes": ("SIZE", "With --tables: delete or rewrite at most this much in all tables together: 500GB, 2TiB."),
+}
+OPTIONS: Final = (*(name for name, *_ in _HELPS), *_BUDGET_HELPS)
+
+
+def is_for_many(command: click.Command) -> bool:
+    """Whether a command takes ``--tables``."""
+    first = next((param for param in command.params if isinstance(param, click.Argument)), None)
+    return first is not None and first.name == "table" and command.name not in _ONE_TABLE
+
+
+def add_options(command: click.Command) -> None:
+    """Add ``--tables`` and what belongs to it to a command that takes it, and to those of a group."""
+    if isinstance(command, click.Group):
+        if command.name not in _ONE_TABLE:
+            for each in command.commands.values():
+                add_options(each)
+        return
+    if not is_for_many(command):
+        return
+    for name, metavar, kind, text in _HELPS:
+        command.params.append(click.Option([f"--{name}"], metavar=metavar, type=kind, help=text, expose_value=False))
+    for name, (metavar, text) in _BUDGET_HELPS.items():
+        if command.name in BUDGETS[name]:
+            command.params.append(click.Option([f"--{name}"], metavar=metavar, help=text, expose_value=False))
+
+
+def asks_for_many(arguments: Iterable[str]) -> bool:
+    """Whether a command line has ``--tables``."""
+    return any(argument == "--tables" or argument.startswith("--tables=") for argument in arguments)
