@@ -84,20 +84,19 @@ def load_past(
     removed: dict[str, tuple[int, str]] = {}
     partitions: set[str] = set()
     for instant, content in _documents(contents, table, timeline):
-        if instant.action in WRITES:
-            for path, names in _written(content):
-                partitions.add(path)
-                written.update(join_path(path, name) for name in names if is_counted(path))
+        is_write = instant.action in WRITES
+        try:
+            named = list(_written(content) if is_write else _removed(instant.action, content))
+            at = 0 if is_write else _moment(contents, instant, content)
+        except (AttributeError, TypeError) as error:
+            raise CorruptMetadata(f"{instant} does not hold what its action holds: {error}") from error
+        partitions.update(path for path, _ in named)
+        full = [join_path(path, name) for path, names in named if is_counted(path) for name in names]
+        if is_write:
+            written.update(full)
             continue
-        at = _moment(contents, instant, content)
-        for path, names in _removed(instant.action, content):
-            partitions.add(path)
-            if is_counted(path):
-                for name in names:
-                    full = join_path(path, name)
-                    removed[full] = max(
-                        removed.get(full, (0, "")), (at, f"{prefix}{instant.action.value} {instant.requested_time}")
-                    )
+        by = f"{prefix}{instant.action.value} {instant.requested_time}"
+        removed.update((each, max(removed.get(each, (0, "")), (at, by))) for each in full)
     unfinished = timeline.pending(*_REMOVING)
     why = told_of_lost_archive(contents, timeline) or ""
     if unfinished:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 from datetime import timedelta
 
@@ -222,6 +223,18 @@ def test_a_file_that_went_without_a_record_gives_no_moment():
     assert report.verdict is ErasureVerdict.GONE
     assert report.last_removal.at is None
     assert path in report.last_removal.by
+
+
+@pytest.mark.parametrize("damage", [{"eu": 7}, {"eu": [7]}, {"eu": [{"path": 7}]}, 7, ["eu"]])
+def test_a_commit_that_holds_other_values_gives_no_answer(damage):
+    """The instant is named; it may have written the files that are asked for."""
+    storage = made(6)
+    commit = open_table(storage).timeline.commits.completed()[0]
+    path = f".hoodie/{commit.requested_time}.commit"
+    content = json.loads(storage.read(path))
+    storage.replace(path, json.dumps({**content, "partitionToWriteStats": damage}).encode())
+    with pytest.raises(CorruptMetadata, match=commit.requested_time):
+        erased(storage, partition="us")
 
 
 def test_the_moment_outlives_archival():
