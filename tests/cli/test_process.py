@@ -166,6 +166,24 @@ def test_secrets_are_never_printed(table):
         assert secret not in process.stdout + process.stderr, arguments
 
 
+def test_a_timeline_is_shown_without_services_and_other_commands(table):
+    """Of the library only what reads instants, and of the commands only those of its own module."""
+    code = (
+        "import contextlib, io, sys\nfrom hudi_py.inspection.cli import main\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()) as said:\n"
+        f"    main({['timeline', str(table('cow_many-1.1.1'))]!r})\n"
+        "assert 'COMPLETED' in said.getvalue()\n"
+        "print(*(name for name in sys.modules if name.startswith('hudi_py')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=with_checkout())
+    loaded = done.stdout.split()
+    assert [name for name in loaded if name.endswith(("_command", "_commands"))] == [
+        "hudi_py.inspection.timeline_commands"
+    ]
+    unused = ("services", "snapshot", "fsview", "mdt", "rows", "writing", "local", "spark")
+    assert not [name for name in loaded if name.split(".")[1:2] and name.split(".")[1] in unused]
+
+
 @pytest.mark.parametrize("command", ["timeline", "files", "clean"])
 def test_looking_at_a_table_imports_little(table, command):
     """No Spark, no pandas, nothing for remote storage, no Arrow, no rich: the answer comes at once."""
@@ -177,8 +195,7 @@ def test_looking_at_a_table_imports_little(table, command):
         f"    main({[command, str(path), *options]!r})\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=with_checkout())
     assert done.returncode == 0, done.stderr
     assert not set(done.stdout.split()) & {
         "pyspark",
@@ -241,3 +258,8 @@ def test_full_disk_loses_nothing_and_works_afterwards(small_disk):
     (disk / "filler").unlink()
     assert hudi_py("clean", path, "--commits-retained", 1).returncode == 0
     assert parquet_files(path) < before
+
+
+def with_checkout():
+    """Environment of a process that imports the checkout."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
