@@ -55,9 +55,11 @@ if TYPE_CHECKING:
         RuntimeStats,
         WriteStat,
     )
+    from hudi_py.model.removal_list import ListedFile, RemovalList
     from hudi_py.row_verbs import Words
     from hudi_py.rows.condition import Column, Condition, Where
     from hudi_py.runtime.clock import Clock
+    from hudi_py.services.approval.asked import ApprovedRemoval
     from hudi_py.services.archive.plan import Bound
     from hudi_py.services.archive.service import ArchiveResult
     from hudi_py.services.check.findings import Finding, Severity
@@ -127,8 +129,10 @@ _NAMES = {
         "CleanMetadata CleanPartitionMetadata CommitMetadata InstantInfo RestoreMetadata RollbackMetadata "
         "RollbackPartitionMetadata RuntimeStats WriteStat"
     ),
+    "model.removal_list": "ListedFile RemovalList",
     "rows.condition": "Column Condition Where",
     "runtime.clock": "Clock",
+    "services.approval.asked": "ApprovedRemoval",
     "services.archive.plan": "Bound",
     "services.archive.service": "ArchiveResult",
     "services.check.findings": "Finding Severity",
@@ -186,6 +190,7 @@ __all__ = [
     "Action",
     "AlreadyExists",
     "Amount",
+    "ApprovedRemoval",
     "ArchiveResult",
     "Awaited",
     "BaseFile",
@@ -241,6 +246,7 @@ __all__ = [
     "InstantInfo",
     "LastRemoval",
     "Lease",
+    "ListedFile",
     "LogFile",
     "MaintenanceReport",
     "MergeStatement",
@@ -270,6 +276,7 @@ __all__ = [
     "RecoveryFinding",
     "RecoveryOutcome",
     "RefusedError",
+    "RemovalList",
     "RestoreMetadata",
     "RetentionPolicy",
     "RewriteResult",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from hudi_py.config import keys
 from hudi_py.errors import ConfigError
 from hudi_py.table_rewriting import TableRewriting
 from hudi_py.table_writing import TableWriting
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from hudi_py.config.expiry import ExpiryOptions
     from hudi_py.config.retention_policy import RetentionPolicy
     from hudi_py.model.instant import Instant
+    from hudi_py.model.removal_list import RemovalList
+    from hudi_py.services.approval.asked import ApprovedRemoval
     from hudi_py.services.expiry.plan import ExpiryReport
 
 __all__ = ["TableRetention"]
@@ -93,6 +96,98 @@ class TableRetention(TableWriting, TableRewriting):
             The created savepoints, oldest first.
         """
         return self._changed(lambda: self.services.savepoint().create_due(self.services.tag_schedule), beside=True)
+
+    def list_for_approval(self, kind: str = "clean", *, now: datetime | None = None, **options: Any) -> RemovalList:
+        """
+        List what a clean or a search for orphans would remove, for a person to decide; see docs/approval.md.
+
+        Nothing is removed, and nothing is written to the table: a plan on the timeline would be carried out by the next
+        writer. Write `RemovalList.text` to a file.
+
+        Args:
+            kind: ``clean`` or ``orphans``.
+            now: Timezone-aware; replaces the clock.
+            options: As for `hudi_py.Table.plan_clean` or `hudi_py.Table.orphans`; they are part of the list.
+
+        Raises:
+            ConfigError: A value is invalid.
+            RefusedError: The clean or the search would be refused.
+        """
+        from hudi_py.services.approval.asked import list_of_clean, list_of_orphans
+
+        made_ms = int(self._store.clock.now().timestamp() * 1000)
+        root = self.storage.root
+        if kind == "orphans":
+            report = self.services.orphans(**options, dry_run=True, now=now).run()
+            return list_of_orphans(report, root, made_ms, options)
+        if kind != "clean":
+            raise ConfigError(f"kind={kind!r}: give clean or orphans")
+        full = {"full": True} if not self.settings[keys.CLEAN_INCREMENTAL] else {}
+        config = self.services.clean_config(now=now, **options)
+        plan = self.services.clean(config, now=now).plan(sizes=True)
+        return list_of_clean(plan, root, made_ms, {**options, **full})
+
+    def remove_approved(
+        self, asked: RemovalList, *, dry_run: bool = False, delete: bool = False, now: datetime | None = None
+    ) -> ApprovedRemoval:
+        """
+        Remove exactly the files of a list that a person approved, as far as they may still go; see docs/approval.md.
+
+        Every check is made again. A file that something needs by now, that has another size than in the list, or that
+        is not there any more is kept and named. Nothing else is removed: a pending clean is refused, failed writes are
+        not rolled back, the quarantine is not emptied.
+
+        Args:
+            asked: From `list_for_approval`, with ``approved_by``, and without the files that shall stay.
+            dry_run: Only tell what would be removed; nothing is written.
+            delete: Of orphans: delete them for good instead of moving them into quarantine.
+            now: Timezone-aware; replaces the clock.
+
+        Raises:
+            RefusedError: Nobody has approved the list, it is of another table, or the clean or search is refused.
+        """
+        from hudi_py.services.approval.asked import ApprovedRemoval, check_approved, kept_of_clean, kept_of_orphans
+
+        check_approved(asked, self.storage.root)
+        options = dict(asked.options)
+        if asked.kind == "orphans":
+            options |= {"dry_run": dry_run, "delete": delete, "now": now, "approved": asked.sizes}
+            service = self.services.orphans(**options)
+            report = service.run() if dry_run else self._changed(service.run)
+            removed = tuple(each.file.path for each in report.to_remove) if dry_run else report.done
+            return ApprovedRemoval(
+                asked=asked,
+                removed=removed,
+                kept=kept_of_orphans(asked, report),
+                failed=report.failed,
+                orphans=report,
+                is_dry_run=dry_run,
+            )
+        is_incremental = not options.pop("full", False) and self.settings[keys.CLEAN_INCREMENTAL]
+        config = attrs.evolve(
+            self.services.clean_config(now=now, **options),
+            approved=asked.sizes,
+            approved_by=asked.approved_by,
+            incremental=is_incremental,
+        )
+        service_ = self.services.clean(config, now=now)
+        plan = service_.plan(details=True)
+        kept = kept_of_clean(asked, plan, {path: self.storage.size(path) for path in asked.sizes})
+        planned = tuple(file.path for path in plan.files for file in plan.files[path])
+        if dry_run:
+            return ApprovedRemoval(asked=asked, removed=planned, kept=kept, is_dry_run=True)
+        results = tuple(self._changed(lambda: self.services.run_clean(service_), recorded=True))
+        gone = {path for result in results for path in result.deleted_files}
+        failed = {path: "the storage refused" for result in results for path in result.failed_files}
+        why = next((each.why_spared for each in results if each.why_spared), "a clean found nothing to delete")
+        kept |= {path: why for path in planned if path not in gone and path not in failed}
+        return ApprovedRemoval(
+            asked=asked,
+            removed=tuple(path for path in asked.sizes if path in gone),
+            kept=kept,
+            failed=failed,
+            cleans=results,
+        )
 
     @property
     def policy(self) -> RetentionPolicy | None:

@@ -10,6 +10,7 @@ Source: rules/table-services A.1, A-1, A-2; Hudi ``HoodieCleanConfig``.
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from datetime import timedelta
 
 import attrs
@@ -57,6 +58,8 @@ class CleanConfig:
         keep_daily, keep_weekly, keep_monthly: The calendar ladder. Keep the newest snapshot of each of the last N days,
             weeks (from Monday) or months that have one, in the table's time zone.
         forget: Requested times of snapshots that the ladder does not keep in this run.
+        approved: In this run, the only files that may be deleted: path to size in bytes; None for all.
+        approved_by: Who approved them.
         older_than: Replaces the policy's window in this run: instant time from which on everything is kept.
         archive_max_commits: Number of commits that archival leaves active at most; None if unknown.
         trigger_max_commits: A new plan is made after this number of completed commits since the last clean.
@@ -90,6 +93,8 @@ class CleanConfig:
     keep_monthly: int = 0
     older_than: str | None = None
     forget: tuple[str, ...] = ()
+    approved: Mapping[str, int] | None = attrs.field(default=None, eq=False, repr=False)
+    approved_by: str = ""
     archive_max_commits: int | None = None
     trigger_max_commits: int = 1
     incremental: bool = True

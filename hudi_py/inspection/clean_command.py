@@ -10,6 +10,7 @@ import click
 from hudi_py.config import keys
 from hudi_py.errors import CorruptMetadata
 from hudi_py.inspection import complete, render
+from hudi_py.inspection.approve_command import list_option, write_list
 from hudi_py.inspection.clean_options import clean_options, examine_everything, full_option, tag_option
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
@@ -46,6 +47,7 @@ _SWITCHED_OFF = f"{keys.TABLE_SERVICES_ENABLED.name}=false switches cleaning off
 @click.option("--quarantine", is_flag=True, help="Move the files aside, so that hudi-py undo can put them back.")
 @tag_option
 @click.option("--dry-run", is_flag=True, help="Show the plan; write and delete nothing.")
+@list_option
 @click.option("--schedule-only", is_flag=True, help="Store the plan; delete nothing yet.")
 @click.option("--exit-code", is_flag=True, help="Exit with 7 if a limit of this run left files for the next clean.")
 @engine_options("Delete on threads (local), on Spark executors, or on Spark only if there are many files (auto).")
@@ -61,6 +63,7 @@ def clean(
     quarantine: bool,
     tag: str | None,
     dry_run: bool,
+    list_to: str | None,
     schedule_only: bool,
     exit_code: bool,
     engine: str,
@@ -68,7 +71,14 @@ def clean(
 ) -> None:
     """Delete old files. Removes file slices that the retention does not keep; finishes pending cleans first."""
     # Neither of the two deletes anything, so neither can leave files.
-    at_most_one({"--dry-run": dry_run, "--schedule-only": schedule_only, "--exit-code": exit_code})
+    at_most_one(
+        {
+            "--dry-run": dry_run,
+            "--schedule-only": schedule_only,
+            "--exit-code": exit_code,
+            "--list": list_to is not None,
+        }
+    )
     opened = (forced(common) if force else common).open(table)
     if full:
         examine_everything(opened)
@@ -80,6 +90,11 @@ def clean(
             keys.QUARANTINE_TAG.name: tag,
         }
     )
+    if list_to is not None:
+        opened = opened.rehearsal()
+        now = common.planning_time(opened)
+        write_list(common, opened.list_for_approval("clean", now=now, **options), list_to)
+        return
     if dry_run:
         # In memory: what a real run would do first (expired savepoints, properties) shows in the plan, and is not
         # written.

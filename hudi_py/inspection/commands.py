@@ -14,6 +14,7 @@ from hudi_py.inspection.examples import add_examples
 from hudi_py.inspection.tables_options import add_options
 
 _MODULES: Final = {
+    "approve_command": ("approve",),
     "check_command": ("check",),
     "clean_command": ("clean",),
     "cluster_command": ("cluster",),

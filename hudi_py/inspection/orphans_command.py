@@ -10,9 +10,10 @@ import click
 from hudi_py.config import keys
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import complete, render
+from hudi_py.inspection.approve_command import list_option, write_list
 from hudi_py.inspection.clean_options import tag_option
 from hudi_py.inspection.failure import print_json
-from hudi_py.inspection.options import Common, command
+from hudi_py.inspection.options import Common, at_most_one, command
 from hudi_py.inspection.say import say
 from hudi_py.model.instant_time import iso_utc
 from hudi_py.model.words import counted, human_bytes
@@ -28,6 +29,7 @@ _FILES_SHOWN_MAX: Final = 500
 @click.argument("table", shell_complete=complete.tables)
 @click.option("--older-than", metavar="D", help="Remove only files of at least this age (36h, 7d). Default: 3d.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed and why; nothing is written.")
+@list_option
 @click.option("--quarantine", is_flag=True, help="Move the files aside, so that undo puts them back. The default.")
 @tag_option
 @click.option("--delete", is_flag=True, help="Delete the files for good.")
@@ -39,6 +41,7 @@ def orphans(
     table: str,
     older_than: str | None,
     dry_run: bool,
+    list_to: str | None,
     quarantine: bool,
     tag: str | None,
     delete: bool,
@@ -62,6 +65,17 @@ def orphans(
         raise ConfigError("--dry-run, --quarantine (--tag) and --delete exclude each other; give one of them")
     opened = common.open(table)
     opened.settings = opened.settings.merged({keys.QUARANTINE_TAG.name: tag})
+    if list_to is not None:
+        at_most_one({"--list": True, "--dry-run": dry_run, "--quarantine": quarantine, "--delete": delete})
+        asked = opened.read_only().list_for_approval(
+            "orphans",
+            now=common.planning_time(opened),
+            older_than=older_than,
+            max_deletes=max_deletes,
+            inventory=inventory,
+        )
+        write_list(common, asked, list_to)
+        return
     # On a view that refuses every change, so that a mistake cannot delete anything.
     if dry_run:
         opened = opened.read_only()

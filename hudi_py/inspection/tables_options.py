@@ -14,7 +14,7 @@ PLACEHOLDER: Final = "TABLE"
 _ONE_TABLE: Final = frozenset(
     {
         *("write", "delete", "update", "merge", "drop-partition", "restore", "rollback", "report", "serve", "fleet"),
-        *("renew", "release", "run"),
+        *("renew", "release", "run", "approve"),
     }
 )
 """Commands whose arguments are about one table, so that running them on many would rarely be meant."""

@@ -97,6 +97,9 @@ def words_of(run, line, lake):
         assert run("consumer", "delete", path, "job-7").code == 0
         [clean] = run("clean", path, "--file-versions-retained", 1, "--quarantine", "--json").json["cleans"]
         first = clean["instant"]
+    if line.startswith("hudi-py approve"):
+        assert run("consumer", "delete", path, "job-7").code == 0
+        assert run("clean", path, "--file-versions-retained", 1, "--list", "files.jsonl").code == 0
     line = line.partition(" > ")[0] if line.startswith("hudi-py completion") else line
     line = line.removeprefix('eval "$(').removesuffix(')"')
     words = []

@@ -59,6 +59,8 @@ def commands(table: str, time: str) -> list[list[str]]:
         ["expire-partitions", table, "--days", "1", "--dry-run"],
         ["orphans", table, "--dry-run"],
         ["undo", table, "orphans-1", "--dry-run"],
+        ["clean", table, "--commits-retained", "1", "--list", f"{table}.{time}.list"],
+        ["approve", table, f"{table}.{time}.list", "--by", "ann"],
         ["maintain", table, "--dry-run"],
         ["recover", table, "--dry-run"],
         ["recover", table],

@@ -90,6 +90,7 @@ SIBLINGS = {  # an import within one layer
 }
 SERVICES = {  # an import between two services; None stands for all of them
     "restore": {"rollback", "savepoint"},
+    "approval": {"clean", "orphans"},  # what they would remove, and what became of it
     "clean": {"savepoint"},  # those whose time to live is over go before a plan is made
     "lease": {"clean", "savepoint"},  # what a plan covers is known there; a lease may have a savepoint
     "archive": {"clean"},  # archival must not overtake the clean, so it asks for the same window

@@ -251,9 +251,10 @@ class CleanService:
         if not self.config.services_enabled:
             return []
         permit = permit or self.permit()
+        self._refuse_others()
         self.contents.store.leases.purge()
         deadline = self.planner.deadline()
-        if self.config.quarantine and self.empties_quarantine:
+        if self.config.quarantine and self.empties_quarantine and self.config.approved is None:
             self.empty_quarantine(permit)
         expired = tuple(each.requested_time for each in self._remove_expired(deadline))
         planned = self._schedule(deadline, permit)
@@ -263,6 +264,15 @@ class CleanService:
             planned = self._schedule(deadline, permit)
             results += self.execute_pending(deadline, planned=planned)
         return [attrs.evolve(each, expired_savepoints=expired) for each in results[:1]] + results[1:]
+
+    def _refuse_others(self) -> None:
+        """Where only approved files may go, a clean that is pending would delete others."""
+        pending = self.contents.store.load().pending(Action.CLEAN)
+        if self.config.approved is not None and pending:
+            raise RefusedError(
+                f"{self.contents.store.storage.root}: {pending[0]} is pending and would delete other files than those "
+                "that were approved; finish it with hudi-py clean first. Nothing was removed"
+            )
 
     def empty_quarantine(
         self, permit: Permit | None = None, may: Callable[[Mapping[str, int]], bool] | None = None

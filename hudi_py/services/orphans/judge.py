@@ -20,6 +20,7 @@ from hudi_py.fsview.needs import Needed
 from hudi_py.fsview.origin import Origins
 from hudi_py.model.files import BaseFile, LogFile, join_path, parse_data_file, parse_log_file
 from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.model.removal_list import unlisted
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.judge_files import Expectation
 from hudi_py.services.orphans.facts import OrphanFate, OrphanFile, OrphanVerdict
@@ -314,3 +315,29 @@ def in_turns(files: Iterable[OrphanFile]) -> list[dict[str, list[str]]]:
         for number, path in enumerate(paths):
             turns[number][path] = paths[:number]
     return turns
+
+
+def only_approved(verdicts: Iterable[OrphanVerdict], approved: Mapping[str, int]) -> list[OrphanVerdict]:
+    """
+    The verdicts, in which files that nobody approved stay, and log files behind one that stays.
+
+    Args:
+        verdicts: By path.
+        approved: Path of each file to its size in bytes.
+    """
+    found = list(verdicts)
+    removed = [each.file for each in found if each.fate is OrphanFate.REMOVE]
+    stays = {
+        file.path: "it is not among the approved files, or has another size"
+        for file in removed
+        if unlisted(approved, [(file.path, file.size_bytes)]) is not None
+    }
+    for turn in in_turns(removed):
+        for path, earlier in turn.items():
+            there = next((each for each in earlier if each in stays), None)
+            if there is not None:
+                stays.setdefault(path, f"it may undo blocks of {there}, which stays")
+    return [
+        attrs.evolve(each, fate=OrphanFate.KEEP, why_kept=stays[each.file.path]) if each.file.path in stays else each
+        for each in found
+    ]

@@ -38,6 +38,7 @@ from hudi_py.services.orphans.judge import (
     empty_folders,
     in_turns,
     judge,
+    only_approved,
     rank,
     tripped,
 )
@@ -68,6 +69,7 @@ class OrphanOptions(TypedDict, total=False):
     - ``inventory``: path of a CSV or Parquet file of the store, with the columns path, size and mtime, which is read
       instead of listing the folders.
     - ``now``: timezone-aware; replaces the clock for ages.
+    - ``approved``: the only files that may be removed: path to size in bytes.
     """
 
     older_than: str | timedelta | None
@@ -76,6 +78,7 @@ class OrphanOptions(TypedDict, total=False):
     max_deletes: int | None
     inventory: str | None
     now: datetime | None
+    approved: Mapping[str, int] | None
 
 
 def orphan_service(contents: Contents, table: TableConfig, settings: Settings, options: OrphanOptions) -> OrphanService:
@@ -101,6 +104,7 @@ def orphan_service(contents: Contents, table: TableConfig, settings: Settings, o
         max_deletes=most,
         inventory=options.get("inventory"),
         now=options.get("now"),
+        approved=options.get("approved"),
     )
 
 
@@ -118,6 +122,7 @@ class OrphanService:
         max_deletes: Largest number of files that one run removes; None for no limit.
         inventory: Path of an inventory file of the store, which is read instead of listing the folders.
         now: Replaces the clock for ages.
+        approved: The only files that may be removed: path to size in bytes; None for all.
     """
 
     contents: Contents
@@ -128,6 +133,7 @@ class OrphanService:
     max_deletes: int | None = None
     inventory: str | None = None
     now: datetime | None = None
+    approved: Mapping[str, int] | None = None
 
     def plan(self) -> OrphanReport:
         """
@@ -228,6 +234,8 @@ class OrphanService:
             folders = {path: self._files_in(path) for path in paths}
             seen = self._surroundings(contents, facts, expected, folders)
             verdicts = sorted(judge(seen, _still_there(suspects, folders)), key=lambda each: each.file.path)
+            if self.approved is not None:
+                verdicts = only_approved(verdicts, self.approved)
         except (CorruptMetadata, UnsupportedTable, NotFound) as error:
             doubtful.append(str(error))
         remove = sum(verdict.fate is OrphanFate.REMOVE for verdict in verdicts)
@@ -240,7 +248,7 @@ class OrphanService:
             doubts=tuple(doubtful),
             older_than_ms=before,
             # An empty folder may be one whose files are lost, which whoever looks into the doubt still wants to see.
-            empty_folders=() if doubtful else report.empty_folders,
+            empty_folders=() if doubtful or self.approved is not None else report.empty_folders,
         )
 
     def _files_in(self, path: str) -> dict[str, Entry]:

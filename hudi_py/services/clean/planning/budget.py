@@ -18,8 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from hudi_py.model.files import FileSlice
+from hudi_py.errors import RefusedError
+from hudi_py.model.files import FileSlice, join_path
 from hudi_py.model.instant import Instant
+from hudi_py.model.removal_list import unlisted
 from hudi_py.services.clean.retention.policy import PartitionJudgement, Reason, Verdict
 
 
@@ -114,6 +116,51 @@ def cut_to_budget(
     return Cut(judgements=_only(judged, chosen), window=before, is_partial=True)
 
 
+def cut_to_approved(
+    judgements: Iterable[PartitionJudgement],
+    approved: Mapping[str, int],
+    *,
+    replaced: Mapping[tuple[str, str], str],
+    windows: Sequence[Instant],
+) -> Cut:
+    """
+    Reduce a plan to files that somebody approved: slices of which every file is named, with its size.
+
+    Files of any age may go, so the plan has to record two times: the newest window before which nothing is left, for
+    archival and later plans, and the window of the whole plan, from which on every snapshot is whole.
+
+    Args:
+        judgements, replaced, windows: As `cut_to_budget`.
+        approved: Path of each file to its size in bytes.
+
+    Raises:
+        RefusedError: A group that was replaced would be left by a clean by file versions: archival trusts that such a
+            clean deletes all of them.
+    """
+    judged = tuple(judgements)
+    released = {id(v): time for each in judged for v, time in _released(each, replaced)}
+    everything = [v for each in judged for v in each.verdicts if not v.keep]
+    chosen = [v for v in everything if unlisted(approved, _files_of(v.file_slice)) is None]
+    going = {id(v) for v in chosen}
+    left = [v for v in everything if id(v) not in going]
+    if not left:
+        return Cut(judgements=judged, window=windows[-1] if windows else None, is_partial=False)
+    for verdict in left if chosen and not windows else ():
+        if verdict.reason is Reason.REPLACED:
+            raise RefusedError(
+                f"{verdict.file_slice} was replaced and is not among the approved files: a clean by file versions "
+                "deletes all replaced groups at once; approve them too, or clean by commits. Nothing was removed"
+            )
+    first = min(released[id(v)] for v in left)
+    whole = [window for window in windows if window.requested_time <= first]
+    judged = _only(judged, chosen, Reason.NOT_APPROVED)
+    return Cut(judgements=judged, window=whole[-1] if whole else None, is_partial=True)
+
+
+def _files_of(file_slice: FileSlice) -> Iterable[tuple[str, int | None]]:
+    return ((join_path(file_slice.partition_path, file.name), file.size_bytes) for file in file_slice.files)
+
+
 def _condemned(judged: PartitionJudgement) -> PartitionJudgement:
     kept = Counter(v.reason for v in judged.verdicts if v.keep)
     return attrs.evolve(judged, verdicts=tuple(v for v in judged.verdicts if not v.keep), kept=kept)
@@ -164,13 +211,15 @@ def _greedy(verdicts: Sequence[Verdict], budget: Budget, *, by_versions: bool) -
     return chosen
 
 
-def _only(judged: Iterable[PartitionJudgement], chosen: Iterable[Verdict]) -> tuple[PartitionJudgement, ...]:
+def _only(
+    judged: Iterable[PartitionJudgement], chosen: Iterable[Verdict], why: Reason = Reason.OVER_BUDGET
+) -> tuple[PartitionJudgement, ...]:
     """The judgements, in which condemned slices that were not chosen are kept for later."""
     going = {id(verdict) for verdict in chosen}
     result = []
     for each in judged:
         verdicts = tuple(
-            v if v.keep or id(v) in going else v._replace(keep=True, reason=Reason.OVER_BUDGET, also=(v.reason,))
+            v if v.keep or id(v) in going else v._replace(keep=True, reason=why, also=(v.reason,))
             for v in each.verdicts
         )
         # A folder is deleted only with all its files, so not while some are left for the next clean.

@@ -22,6 +22,7 @@ PLAN_VERSION: Final = 2
 # Hudi's own name, which its incremental cleans look for.
 SAVEPOINTED_TIMES: Final = "savepointed_timestamps"
 COUNTED_VERSIONS: Final = "hudi_py.file_versions"
+APPROVED_BY: Final = "hudi_py.approved_by"
 
 
 @attrs.frozen(kw_only=True, repr=False)

@@ -62,8 +62,8 @@ def trigger(timeline: Timeline, last_clean: LastClean | None, config: CleanConfi
     if last_clean is not None:
         # By requested time, as Hudi counts (rule A-10).
         completed = tuple(i for i in completed if i.requested_time > last_clean.last_completed_commit)
-    # Whoever names a time or a snapshot wants the clean now, however few commits there are.
-    is_requested = config.older_than is not None or bool(config.forget)
+    # Whoever names a time, a snapshot or files wants the clean now, however few commits there are.
+    is_requested = config.older_than is not None or bool(config.forget) or config.approved is not None
     return Trigger(len(completed), 0 if is_requested else config.trigger_max_commits)
 
 

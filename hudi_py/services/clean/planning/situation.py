@@ -121,6 +121,10 @@ class Situation:
     @property
     def extra_metadata(self) -> dict[str, str]:
         """What a plan records about keeps of hudi_py: the next clean, savepoints and readers need it."""
+        return self.extra_metadata_from(self.retained_from(self.earliest))
+
+    def extra_metadata_from(self, retained: Instant | None) -> dict[str, str]:
+        """The same for a plan that names *retained* as the earliest instant to retain."""
         # With versions there is no window: every time before the newest snapshot that is not on the ladder is a hole.
         window = self.last_completed_commit if self.earliest is None else self.earliest.requested_time
         kept = {*(snapshot.time for snapshot in self._snapshots), *(self._last_read(lease) for lease in self._leases)}
@@ -128,7 +132,6 @@ class Situation:
         starts = (e.instant if e.pending else self._last_read(e) for e in self._leases if e.is_consumer)
         window = min((window, *starts))
         times = tuple(sorted(time for time in kept if not window or time < window))
-        retained = self.retained_from(self.earliest)
         extra = Holes(window, times).as_extra_metadata("" if retained is None else retained.requested_time)
         if self.keeps is not None and self.keeps.versions and retained is not None:
             extra[COUNTED_VERSIONS] = str(self.keeps.versions)

@@ -35,11 +35,11 @@ from hudi_py.services.clean.memory.leftovers import (
 )
 from hudi_py.services.clean.planning import scope as scoping
 from hudi_py.services.clean.planning.breakers import Census, tripped
-from hudi_py.services.clean.planning.budget import Budget, cut_to_budget
+from hudi_py.services.clean.planning.budget import Budget, cut_to_approved, cut_to_budget
 from hudi_py.services.clean.planning.ceiling import old_versions, shortened
 from hudi_py.services.clean.planning.examination import UNSEEN, Examination
 from hudi_py.services.clean.planning.past import last_clean, whole_times
-from hudi_py.services.clean.planning.plan import CleanPlan, assemble
+from hudi_py.services.clean.planning.plan import APPROVED_BY, CleanPlan, assemble
 from hudi_py.services.clean.planning.progress import PROGRESS, start_of_scope
 from hudi_py.services.clean.planning.scope import LastClean, Scope, Unseen
 from hudi_py.services.clean.planning.situation import Judge, Situation, checked
@@ -117,9 +117,10 @@ class TablePlanner:
         return plan
 
     def plan_of(self, seen: Situation, deadline: Deadline, *, details: bool = False, sizes: bool = False) -> CleanPlan:
-        with_sizes = details or sizes or self.config.max_bytes is not None
+        approved = self.config.approved
+        with_sizes = details or sizes or self.config.max_bytes is not None or approved is not None
         # A budget chooses among slices, so it needs a verdict on each of them; otherwise names and counts are enough.
-        in_full = details or self._budget.is_limited
+        in_full = details or self._budget.is_limited or approved is not None
         judge = seen.judge_quickly(self.config) if not in_full else partial(seen.judge, config=self.config)
         listing = seen.listing
         # The planner finds the newest files itself, so that fewer commits have to be read for the comparison.
@@ -134,10 +135,14 @@ class TablePlanner:
             census.watch(examination.judgements(self._partitions(seen, listing, with_sizes)))
         )
         window, is_partial, savepoints = seen.earliest, False, seen.savepoints
-        if self._budget.is_limited:
+        cut = None
+        if approved is not None:
+            cut = cut_to_approved(judgements, approved, replaced=seen.context.replaced, windows=seen.windows)
+        elif self._budget.is_limited:
             cut = cut_to_budget(
                 judgements, self._budget, replaced=seen.context.replaced, windows=seen.windows, with_kept=details
             )
+        if cut is not None:
             judgements, is_partial = cut.judgements, cut.is_partial
             if cut.window is None:
                 # Garbage of the next window is left, so the plan must not claim that window: nobody would look again.
@@ -162,7 +167,11 @@ class TablePlanner:
             plan = attrs.evolve(plan, last_completed_commit="", is_partial=True, unseen=unseen)
         plan = attrs.evolve(plan, breakers=self._tripped(census, seen), warnings=seen.warnings)
         if plan.is_examined:
-            plan = attrs.evolve(plan, extra_metadata={**plan.extra_metadata, **seen.extra_metadata})
+            extra = seen.extra_metadata
+            if approved is not None:
+                # Files of any age may go, so the window is that of the whole plan although an earlier one is named.
+                extra = {**seen.extra_metadata_from(plan.earliest_to_retain), APPROVED_BY: self.config.approved_by}
+            plan = attrs.evolve(plan, extra_metadata={**plan.extra_metadata, **extra})
         if self.config.verify:
             check(self.compare(seen, plan), self.contents.store.storage.root)
         return plan
@@ -382,7 +391,8 @@ class TablePlanner:
 
     def unseen_after(self, seen: Situation, plan: CleanPlan) -> Unseen:
         """Partitions to examine after the plan is stored. A budget leaves files in partitions that were examined."""
-        return seen.unseen | plan.unseen if plan.is_partial and self._budget.is_limited else plan.unseen
+        is_cut = self._budget.is_limited or self.config.approved is not None
+        return seen.unseen | plan.unseen if plan.is_partial and is_cut else plan.unseen
 
 
 def _warning_of(expired: Expired) -> str:

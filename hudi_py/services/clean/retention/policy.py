@@ -43,6 +43,7 @@ class Reason(enum.Enum):
     UNCOMMITTED = "written by an instant that is not completed; a rollback deletes it, not a clean"
     REPLACED_IN_WINDOW = "replaced, but by an instant inside the retention window"
     OVER_BUDGET = "removable, but over this run's budget: the next clean plans it"
+    NOT_APPROVED = "removable, but it is not among the approved files, or not with all files of its slice"
     EXPIRED = "older than the retention window"
     OLD_VERSION = "older than the versions to keep"
     REPLACED = "its file group was replaced"

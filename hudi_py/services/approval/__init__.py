@@ -1,0 +1,1 @@
+"""Files of which a person decides whether they are removed."""
