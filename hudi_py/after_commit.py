@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import attrs
 
+from hudi_py.clean_beside import CleanBeside
 from hudi_py.config import keys
 from hudi_py.config.compaction import compacts_after_writes
 from hudi_py.config.settings import Settings
@@ -36,7 +37,9 @@ class Served:
     clusterings: tuple[RewriteResult, ...] = ()
 
 
-def serve_after(commit: str, table: TableView, settings: Settings, engine: Callable[[], Engine]) -> Served:
+def serve_after(
+    commit: str, table: TableView, settings: Settings, engine: Callable[[], Engine], beside: CleanBeside
+) -> Served:
     """
     Clean, archive, compact and cluster, as the settings say.
 
@@ -45,6 +48,7 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
         table: The table; what was loaded of it before the commit is forgotten.
         settings: Of the write.
         engine: Returns the engine that deletes files.
+        beside: The clean that ran beside the write.
 
     Raises:
         ServiceFailed: One of them failed; the commit is completed and must not be repeated. Not of compactions and
@@ -57,7 +61,7 @@ def serve_after(commit: str, table: TableView, settings: Settings, engine: Calla
         # In here, too: whatever fails after the commit must not look as if the rows had not been written.
         services = TableServices(table.refresh())
         _tag(services)  # before the clean, which may delete files of the commits to tag
-        cleans = _clean(services, settings, table, engine)
+        cleans = _clean(services, settings, table, engine, beside)
         if settings[keys.ARCHIVE_AUTOMATIC]:  # after the clean, which makes more commits archivable (G-4)
             services.archive().run()
             services.run_upkeep()
@@ -88,7 +92,11 @@ def _tag(services: TableServices) -> None:
 
 
 def _clean(
-    services: TableServices, settings: Settings, table: TableView, engine: Callable[[], Engine]
+    services: TableServices,
+    settings: Settings,
+    table: TableView,
+    engine: Callable[[], Engine],
+    beside: CleanBeside,
 ) -> tuple[CleanResult, ...]:
     if not settings[keys.CLEAN_AUTOMATIC]:
         return ()
@@ -98,7 +106,10 @@ def _clean(
         log.info("write.clean.left_out", why=why)
         services.failed_writes().with_clean()  # what they wrote was never committed
         return ()
-    done = services.run_clean(services.clean(services.clean_config(), engine=engine()), known)
+    if settings[keys.CLEAN_ASYNC]:
+        done = [*beside.results()]
+    else:
+        done = services.run_clean(services.clean(services.clean_config(), engine=engine()), known)
     if done and not settings[keys.ARCHIVE_AUTOMATIC]:  # else the upkeep after the archival does it all
         services.run_upkeep()
     return tuple(done)

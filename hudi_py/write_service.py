@@ -15,12 +15,14 @@ from typing import Final
 import attrs
 import pyarrow as pa
 
-from hudi_py.after_commit import serve_after
+from hudi_py.after_commit import Served, serve_after
+from hudi_py.clean_beside import CleanBeside
 from hudi_py.config import keys
 from hudi_py.config.bulk_insert import bulk_insert_layout
 from hudi_py.config.concurrency import concurrency_of
 from hudi_py.config.door import require_served
 from hudi_py.config.duplicates import Duplicates, duplicates_of
+from hudi_py.config.expiry import expiry_config
 from hudi_py.config.settings import Settings
 from hudi_py.engine.base import Engine
 from hudi_py.errors import (
@@ -28,6 +30,7 @@ from hudi_py.errors import (
     ConflictError,
     HudiError,
     RefusedError,
+    ServiceFailed,
     UnsupportedTable,
     WriteError,
 )
@@ -43,6 +46,7 @@ from hudi_py.rows.stored_keys import StoredKeys
 from hudi_py.rows.time_partitions import time_partitions_of
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.log import log
 from hudi_py.runtime.stopwatch import Stopwatch
 from hudi_py.storage.base import Storage
 from hudi_py.storage.retry import Retry
@@ -56,7 +60,7 @@ from hudi_py.write_job import job_of
 from hudi_py.write_target import WRITE_USE, WriteTarget, columns_needed
 from hudi_py.writing.anywhere import global_index_of
 from hudi_py.writing.bulk import require_layout
-from hudi_py.writing.commit_words import NO_WORDS, CommitWords, copied_settings
+from hudi_py.writing.commit_words import NO_WORDS, CommitWords, commit_words, copied_settings
 from hudi_py.writing.generated_keys import require_keys
 from hudi_py.writing.incoming import IncomingRows
 from hudi_py.writing.options import check_options
@@ -98,6 +102,8 @@ class WriteService:
     ) -> None:
         require_served(settings, WRITE_USE)
         check_options(settings)
+        if settings[keys.PARTITION_TTL_INLINE]:
+            expiry_config(settings)  # raises for settings that contradict each other before anything is written
         self._delays = delays
         self._storage = storage
         self._settings = settings
@@ -225,7 +231,9 @@ class WriteService:
             raise ConfigError(f"drop_partitions takes a list of partitions: [{paths!r}]")
         return self._repeated(words, DELETE_PARTITION, lambda: self._drop_partitions(paths, words, check))
 
-    def _drop_partitions(self, paths: Collection[str], words: CommitWords, check: Callable[[], None]) -> WriteResult:
+    def _drop_partitions(
+        self, paths: Collection[str], words: CommitWords, check: Callable[[], None], *, is_service: bool = False
+    ) -> WriteResult:
         table = self._target.opened().refresh()
         # For its refusals alone: a drop computes no keys, but it may meet a table that hudi_py must not write.
         self._target.check(table, self._target.key_generator(table, computes_paths=False))
@@ -245,7 +253,42 @@ class WriteService:
             check()
             return []
 
-        return self._run(table, DELETE_PARTITION, text, ids, None, write_no_files, words, based_on)
+        return self._run(
+            table, DELETE_PARTITION, text, ids, None, write_no_files, words, based_on, is_service=is_service
+        )
+
+    def _drop_expired(self, commit: str, table: TableView) -> tuple[str, ...]:
+        """
+        Drop the partitions that have expired, if each commit is to do that; return their paths (rule G-5).
+
+        In a commit of its own, after which nothing else follows, as in Apache Hudi.
+
+        Raises:
+            ServiceFailed: It failed; *commit* is completed and must not be repeated.
+        """
+        settings = self._settings
+        if not (settings[keys.PARTITION_TTL_INLINE] and settings[keys.TABLE_SERVICES_ENABLED]):
+            return ()
+        config = expiry_config(settings)
+        if config.days <= 0 or not table.config.is_partitioned:
+            return ()
+        try:
+            service = TableServices(table.refresh()).expiry(config)
+            plan = service.plan()
+            if not plan.expired:
+                return ()
+            words = commit_words(extra_metadata={"hudi_py.expiry": plan.rule})
+            self._drop_partitions(plan.expired, words, lambda: service.refuse_changed(plan.expired), is_service=True)
+        except ConflictError as error:  # rows came into one of them, or another process drops them
+            log.info("write.services.superseded", instant=commit, why=str(error))
+            return ()
+        except HudiError as error:
+            raise ServiceFailed(
+                f"commit {commit} is completed and its rows are visible, so do not write them again; dropping the "
+                f"partitions that have expired failed: {error}",
+                commit,
+            ) from error
+        return plan.expired
 
     def _repeated(self, words: CommitWords, operation: str, attempt: Callable[[], WriteResult]) -> WriteResult:
         concurrency = concurrency_of(self._settings)  # before a new table is created
@@ -282,8 +325,14 @@ class WriteService:
         write_files: Callable[[WriteTransaction], list[WrittenFile]],
         words: CommitWords,
         based_on: BasedOn,
+        *,
+        is_service: bool = False,
     ) -> WriteResult:
-        """Begin a write, have its files written, and commit. *table* is loaded again once the write has begun."""
+        """
+        Begin a write, have its files written, and commit. *table* is loaded again once the write has begun.
+
+        What follows a commit follows if it is not such a service itself.
+        """
         concurrency, config = concurrency_of(self._settings), table.config
         watch = Stopwatch()
         # Before anything is written: a repeated write is usually found here and leaves no trace on the timeline.
@@ -291,6 +340,7 @@ class WriteService:
         if done is not None:
             return done
         keeper = TableServices(table).metadata_table
+        beside = CleanBeside(table, self._settings, self._cleaning)
         with (
             begin_write(table.contents, config, self._settings, keeper, operation) as transaction,
             given_up_after_conflict(transaction, concurrency),
@@ -318,7 +368,7 @@ class WriteService:
             )
             watch.lap("begin")
             try:
-                with taking_rows(self._storage.root):
+                with nullcontext() if is_service else beside, taking_rows(self._storage.root):
                     results = write_files(transaction)
                 replaced = self._replaced(table, operation, results, based_on.dropped)
             except Exception as error:
@@ -353,7 +403,11 @@ class WriteService:
             )
         watch.lap("commit")
         # Behind the with block: the commit is complete, and a failing service must not roll it back.
-        served = serve_after(transaction.instant_time, table, self._settings, self._cleaning)
+        served = Served()
+        expired: tuple[str, ...] = ()
+        if not is_service:
+            served = serve_after(transaction.instant_time, table, self._settings, self._cleaning, beside)
+            expired = self._drop_expired(transaction.instant_time, table)
         watch.lap("services")
         return WriteResult(
             instant=transaction.instant_time,
@@ -362,6 +416,7 @@ class WriteService:
             compactions=served.compactions,
             indexes_dropped=tuple(sorted(keeper.dropped)),
             clusterings=served.clusterings,
+            expired_partitions=expired,
             seconds=watch.seconds,
         )
 

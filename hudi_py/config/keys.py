@@ -59,6 +59,8 @@ def _timed(name: str, default: str) -> Key[str]:
 TABLE_SERVICES_ENABLED: Final = Key("hoodie.table.services.enabled", flag, True)
 
 CLEAN_AUTOMATIC: Final = Key("hoodie.clean.automatic", flag, True)
+CLEAN_ASYNC: Final = Key("hoodie.clean.async.enabled", flag, False, ("hoodie.clean.async",))
+"""The automatic clean runs beside the write, and the commit waits for it."""
 CLEAN_POLICY: Final = Key(
     "hoodie.clean.policy",
     one_of("KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS", "KEEP_LATEST_BY_HOURS"),
@@ -224,6 +226,7 @@ LOG_COMPACTION_INLINE: Final = Key("hoodie.log.compaction.inline", flag, False)
 LOG_COMPACTION_BLOCKS_MIN: Final = Key("hoodie.log.compaction.blocks.threshold", whole(1), 5)
 COMPACTION_PARTITION_REGEX: Final = Key("hoodie.compaction.partition.path.regex", pattern, "")
 
+PARTITION_TTL_INLINE: Final = Key("hoodie.partition.ttl.inline", flag, False)
 PARTITION_TTL_TYPE: Final = Key(
     "hoodie.partition.ttl.management.strategy.type", one_of("KEEP_BY_TIME", "KEEP_BY_CREATION_TIME"), "KEEP_BY_TIME"
 )

@@ -219,11 +219,6 @@ REFUSED: Final[tuple[Refused, ...]] = (
     Refused("hoodie.table.create.schema", (), _W, f"{_TABLE}: the schema is that of the first rows"),
     # --- services that a writer of Apache Hudi would run ---------------------------------------------------------
     Refused(
-        "hoodie.clean.async.enabled", _FALSE, _W,
-        "a writer cleans after its commit, not at the same time; leave the setting out, or set "
-        "hoodie.clean.automatic=false and clean in another process",
-    ),
-    Refused(
         "hoodie.archive.async", _FALSE, _W,
         "a writer archives after its commit, not at the same time; leave the setting out, or set "
         "hoodie.archive.automatic=false and archive in another process",
@@ -232,10 +227,6 @@ REFUSED: Final[tuple[Refused, ...]] = (
         "hoodie.clustering.async.enabled", _FALSE, _W,
         "a writer clusters after its commit (hoodie.clustering.inline), not at the same time; leave the setting out, "
         "or set hoodie.clustering.schedule.inline=true and run hudi-py cluster in another process",
-    ),
-    Refused(
-        "hoodie.partition.ttl.inline", _FALSE, _W,
-        "a commit does not drop partitions by itself; leave the setting out, and run hudi-py expire-partitions",
     ),
     Refused(
         "hoodie.table.service.manager.enabled", _FALSE, _W,

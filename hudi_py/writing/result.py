@@ -26,6 +26,7 @@ class WriteResult(Shown):
         indexes_dropped: Partitions of the metadata table that the write dropped because it could not keep
             them true (``secondary_index_…``), or because ``hoodie.metadata.enable`` is false; sorted.
         clusterings: Clusterings after the commit, with ``hoodie.clustering.inline``; empty if none was due.
+        expired_partitions: Partitions that were dropped after the commit, with ``hoodie.partition.ttl.inline``.
         seconds: Duration of each phase in seconds: ``begin``, ``write``, ``commit``, ``services``.
         retries: Number of times that the write was begun again after a conflict.
         is_repeated: Whether an earlier write with this write key had been committed, so that nothing was done; then
@@ -38,6 +39,7 @@ class WriteResult(Shown):
     compactions: tuple[RewriteResult, ...] = ()
     indexes_dropped: tuple[str, ...] = ()
     clusterings: tuple[RewriteResult, ...] = ()
+    expired_partitions: tuple[str, ...] = ()
     # Not compared, because no two writes take the same time.
     seconds: Mapping[str, float] = attrs.field(factory=dict, eq=False)
     retries: int = 0

@@ -35,7 +35,7 @@ def test_a_file_shared_with_a_spark_job_is_taken(run, table, tmp_path):
     shared.write_text(
         "spark.sql.shuffle.partitions=2\nhoodie.streamer.source.dfs.root=/in\nhoodie.datasource.hive_sync.enable=true\n"
         "hoodie.index.type=BUCKET\nhoodie.bucket.index.num.buckets=4\nhoodie.datasource.write.operation=upsert\n"
-        "hoodie.clean.async.enabled=true\nhoodie.metrics.on=true\nhoodie.cleaner.commits.retained=2\n"
+        "hoodie.archive.async=true\nhoodie.metrics.on=true\nhoodie.cleaner.commits.retained=2\n"
     )
     path = table(TABLE)
     with_file = run("clean", path, "--dry-run", "--json", "--conf-file", shared)

@@ -1,5 +1,6 @@
 """Expiry of partitions: real Hudi would drop the same ones, and reads the table that ours were dropped from."""
 
+import shutil
 from datetime import datetime, timedelta, timezone
 
 import pyarrow as pa
@@ -55,3 +56,31 @@ def test_the_same_partitions_expire(peer, tmp_path, strategy):
     assert left == ids(table.refresh().rows().to_arrow().to_pylist())
     assert table.deletion_forbidden
     assert not table.check()
+
+
+@pytest.mark.parametrize("strategy", AT_ITS_AGE)
+@pytest.mark.parametrize("peer", releases(8, 9), indirect=True)
+def test_a_commit_of_either_side_drops_the_same_partitions(peer, tmp_path, strategy):
+    """With ``hoodie.partition.ttl.inline``, on two copies of one table; each side reads what the other has left."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    settings = SETTINGS | {"hoodie.write.table.version": peer.table_version}
+    now = datetime.now(timezone.utc)
+    rows = arrow(("a", "old", 1), ("b", "changed", 1))
+    hudi_py.write(ours, rows, settings=settings, clock=FixedClock(now - timedelta(days=20, hours=1)))
+    hudi_py.write(ours, arrow(("b", "changed", 2), ("c", "new", 2)), settings=settings)
+    shutil.copytree(ours, theirs)
+    inline = SETTINGS | {
+        "hoodie.partition.ttl.inline": "true",
+        "hoodie.partition.ttl.strategy.days.retain": "20",
+        "hoodie.partition.ttl.management.strategy.type": strategy,
+    }
+    peer.write(theirs, arrow(("d", "new", 3)), "upsert", inline)
+    result = hudi_py.write(ours, arrow(("d", "new", 3)), settings=inline)
+    assert set(result.expired_partitions) == AT_ITS_AGE[strategy]
+    left = sorted({"a", "b", "c", "d"} - {KEYS[region] for region in AT_ITS_AGE[strategy]})
+    for path in (ours, theirs):
+        table = hudi_py.open_table(path)
+        assert left == ids(peer.read(path)) == ids(table.rows().to_arrow().to_pylist()), path
+        assert not table.check()
+    kinds = [[i.action.value for i in hudi_py.open_table(path).timeline.writes.completed()] for path in (ours, theirs)]
+    assert kinds[0] == kinds[1]
