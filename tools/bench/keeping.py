@@ -1,0 +1,200 @@
+"""
+What it costs to keep things for readers: leases and tags beside a plan, the search for orphans, quarantine.
+
+    python tools/bench/keeping.py plan FOLDER [--partitions 1000] [--repeat 15]
+    python tools/bench/keeping.py orphans FOLDER [--partitions 10000] [--repeat 2]
+    python tools/bench/keeping.py quarantine FOLDER [--partitions 1000] [--repeat 5]
+
+Makes tables below FOLDER (tiny files, most of them links) and removes them afterwards; prints one JSON document.
+
+plan        medians of CPU seconds, in one process, of plans without anything kept and with 10 and 100 leases and tags;
+            the repetitions alternate, and each opens the table anew
+orphans     a search in a table of partitions x 100 files, 0 and 1,000 of which no instant knows, beside `os.scandir` of
+            the same folders (names alone, and with sizes and times); each in a process of its own, with its peak memory
+quarantine  a clean of partitions x 10 groups x 10 slices that deletes, and one that moves; each on a fresh table
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import multiprocessing
+import os
+import resource
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+
+from make_table import base_file, instant_time, make_table, partition_name  # noqa: E402
+
+Figures = dict[str, Any]
+SETTINGS = {"hoodie.metadata.enable": "false", "hoodie.clean.commits.retained": "3"}
+STRANGER = instant_time(2, 500)  # a time between two commits
+ORPHANS = 1000
+
+
+def main() -> None:
+    """Run one measurement and print it."""
+    parser = argparse.ArgumentParser(description=" ".join((__doc__ or "").split("\n\n")[0].split()))
+    parser.add_argument("what", choices=["plan", "orphans", "quarantine"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--partitions", type=int)
+    parser.add_argument("--repeat", type=int)
+    given = parser.parse_args()
+    run, partitions, repeat = {
+        "plan": (plan, 1000, 15),
+        "orphans": (orphans, 10_000, 2),
+        "quarantine": (quarantine, 1000, 5),
+    }[given.what]
+    folder = given.folder.resolve() / f"keeping-{given.what}"
+    folder.mkdir(parents=True)
+    try:
+        found = run(folder, given.partitions or partitions, given.repeat or repeat)
+    finally:
+        shutil.rmtree(folder)
+    print(json.dumps({"what": given.what, "load1": round(os.getloadavg()[0], 1), **found}, indent=1))
+
+
+def plan(folder: Path, partitions: int, repeat: int) -> Figures:
+    """Plans with 0, 10 and 100 leases and tags, in turns."""
+    from hudi_py.table import open_table
+
+    tables = {}
+    for count in (0, 10, 100):
+        path = folder / f"t{count}"
+        made = make_table(path, version=9, partitions=partitions, groups=5, slices=8, links=True)
+        table = open_table(str(path), settings=SETTINGS)
+        times = [instant.requested_time for instant in table.timeline.completed("commit")][-3:]
+        for number in range(count):
+            table.take_lease(ttl="1d", at=times[number % 3], holder=f"job-{number}")
+        for commit in times if count else ():  # a commit has one savepoint
+            table.create_savepoint(commit)
+        tables[count] = str(path)
+    seconds: dict[int, list[float]] = {count: [] for count in tables}
+    files = {}
+    for number in range(repeat + 1):
+        for count, path in sorted(tables.items(), key=lambda each: (each[0] * 7 + number) % 3):
+            gc.collect()
+            start = time.process_time()
+            files[count] = open_table(path, settings=SETTINGS).plan_clean().file_count
+            if number:  # the first round warms up
+                seconds[count].append(time.process_time() - start)
+    assert set(files.values()) == {made["expect_deleted"]}, files
+    medians = {str(count): round(statistics.median(each), 4) for count, each in seconds.items()}
+    return {
+        "files": made["files"],
+        "repetitions": repeat,
+        "cpu_s_median": medians,
+        "cpu_s_min": {str(count): round(min(each), 4) for count, each in seconds.items()},
+        "over_none": {
+            str(count): round(statistics.median(each) / statistics.median(seconds[0]), 3)
+            for count, each in seconds.items()
+        },
+    }
+
+
+def orphans(folder: Path, partitions: int, repeat: int) -> Figures:
+    """Searches and bare listings of the same table, in turns."""
+    path = folder / "t"
+    made = make_table(path, version=9, partitions=partitions, groups=10, slices=10, links=True)
+    found: dict[str, list[Figures]] = {}
+    for strangers in (0, ORPHANS):
+        for number in range(strangers):
+            place = path / partition_name(number % partitions)
+            (place / base_file(partitions + number, 0, STRANGER)).write_bytes(b"PAR1")
+        for _ in range(repeat):
+            for name, run in (("names", _names), ("names, sizes and times", _details), ("search", _search)):
+                figures = _in_new_process(run, path)
+                assert figures["answer"] == (strangers if run is _search else made["files"] + strangers), figures
+                found.setdefault(f"{name}, {strangers} orphans", []).append(figures)
+                print(name, figures, file=sys.stderr, flush=True)
+    return {"files": made["files"], "partitions": partitions, "runs": found}
+
+
+def _names(path: Path) -> int:
+    return _scan(path, lambda _: None)
+
+
+def _details(path: Path) -> int:
+    return _scan(path, lambda entry: entry.stat(follow_symlinks=False))
+
+
+def _scan(path: Path, look: Callable[[os.DirEntry[str]], object]) -> int:
+    count, folders = 0, [str(path)]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name != ".hoodie":
+                        folders.append(entry.path)
+                elif entry.name.endswith(".parquet"):
+                    look(entry)
+                    count += 1
+    return count
+
+
+def _search(path: Path) -> int:
+    from hudi_py.table import open_table
+
+    # The files were made just now: of these tables nothing is older.
+    report = open_table(str(path), settings=SETTINGS).orphans(dry_run=True, older_than="0m")
+    return len(report.verdicts)
+
+
+def quarantine(folder: Path, partitions: int, repeat: int) -> Figures:
+    """Cleans that delete and cleans that move, in turns."""
+    found: dict[str, list[Figures]] = {"deletion": [], "quarantine": []}
+    for _ in range(repeat):
+        for name, settings in (("deletion", {}), ("quarantine", {"hoodie_py.clean.quarantine": "true"})):
+            path = folder / name
+            made = make_table(path, version=9, partitions=partitions, groups=10, slices=10)
+            figures = _in_new_process(_clean, path, SETTINGS | settings)
+            assert figures["answer"] == made["expect_deleted"], figures
+            found[name].append(figures)
+            shutil.rmtree(path)
+            print(name, figures, file=sys.stderr, flush=True)
+    ratios = {
+        unit: round(min(run[unit] for run in found["quarantine"]) / min(run[unit] for run in found["deletion"]), 2)
+        for unit in ("s", "cpu_s")
+    }
+    return {"deleted": made["expect_deleted"], "ratio_of_least": ratios, "runs": found}
+
+
+def _clean(path: Path, settings: dict[str, str]) -> int:
+    from hudi_py.table import open_table
+
+    (result,) = open_table(str(path), settings=settings).clean()
+    return result.deleted_count
+
+
+def _in_new_process(run: Callable[..., int], *arguments: Any) -> Figures:
+    """Seconds, CPU seconds and peak megabytes of a call in a process that has its modules loaded."""
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:
+        return pool.apply(_measured, (run, *arguments))
+
+
+def _measured(run: Callable[..., int], *arguments: Any) -> Figures:
+    import hudi_py.services.clean.service
+    import hudi_py.services.orphans.service
+    import hudi_py.table  # noqa: F401
+
+    start, cpu_start = time.perf_counter(), time.process_time()
+    answer = run(*arguments)
+    return {
+        "answer": answer,
+        "s": round(time.perf_counter() - start, 2),
+        "cpu_s": round(time.process_time() - cpu_start, 2),
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+
+
+if __name__ == "__main__":
+    main()
