@@ -120,12 +120,15 @@ def test_what_is_judged_by_names_is_what_every_slice_is_judged(seed):
 
 
 @pytest.mark.parametrize("policy", ["commits_retained", "file_versions_retained"])
-def test_plain_partitions_are_judged_by_their_names(policy, monkeypatch):
-    """The usual partition takes the short way, which a dry run that asks for every verdict does not."""
+@pytest.mark.parametrize("tagged", [None, 2, 5])
+def test_plain_partitions_are_judged_by_their_names(policy, tagged, monkeypatch):
+    """The usual partition takes the short way, tagged or not; a dry run that asks for every verdict does not."""
     builder = TableBuilder()
     for number in range(1, 7):
         builder.commit(at(number), {"r0": ["g0", "g1"], "r1": ["g2"]})
     table = builder.table()
+    if tagged is not None:
+        table.create_savepoint(at(tagged))
     config = table.services.clean_config(**{policy: 2})
     detailed = table.services.clean(config).plan(details=True)
     monkeypatch.setattr("hudi_py.services.clean.planning.situation.judge_partition", None)
@@ -133,6 +136,7 @@ def test_plain_partitions_are_judged_by_their_names(policy, monkeypatch):
     assert dict(detailed.files) == dict(plan.files)
     assert dict(detailed.kept) == dict(plan.kept)
     assert detailed.file_count == plan.file_count > 0
+    assert plan.kept.get(Reason.SAVEPOINT, 0) == (3 if tagged == 2 else 0)
     assert {Reason.LATEST: 3} == {reason: n for reason, n in plan.kept.items() if reason is Reason.LATEST}
 
 

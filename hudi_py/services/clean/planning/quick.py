@@ -72,7 +72,7 @@ class QuickJudge:
         by_versions = config.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS
         others = {path for path, _ in (*context.replaced, *context.pending_compactions, *protection.pending)}
         read = (*protection.pending_files, *protection.clustered_files)
-        others.update(protection.savepointed_files, (path for path, _ in read))
+        others.update(path for path, _ in read)
         return cls(
             context=context,
             protection=protection,
@@ -98,7 +98,10 @@ class QuickJudge:
         slices = self._slices(names)
         if not slices:
             return None
-        judged = self._by_versions(slices) if self.earliest is None else self._by_window(slices, self.earliest)
+        held = self.protection.savepointed_files.get(partition_path, frozenset())
+        judged = (
+            self._by_versions(slices, held) if self.earliest is None else self._by_window(slices, self.earliest, held)
+        )
         if judged is None:
             return None
         kept, condemned, newest = judged
@@ -148,10 +151,10 @@ class QuickJudge:
             self._times[end] = file.instant_time if is_plain and file is not None else None
         return self._times[end]
 
-    def _by_window(self, slices: list[_Slice], earliest: str) -> _Judged | None:
-        """Rules A-43 to A-46. None if two files belong to one slice, as a task that ran twice leaves them."""
+    def _by_window(self, slices: list[_Slice], earliest: str, held: frozenset[str]) -> _Judged | None:
+        """Rules A-39, A-43 to A-46; *held* are names of files of savepoints. None if two files belong to one slice, as a task that ran twice leaves them."""
         condemned, newest = [], []
-        window = before = leased = 0
+        window = before = leased = saved = 0
         group = last = ""
         has_bridge = False
         for file_id, end, name in slices:
@@ -169,16 +172,24 @@ class QuickJudge:
                 before += 1
             elif self.leases and self._is_leased(end, last):
                 leased += 1
+            elif name in held:
+                saved += 1
             else:
                 condemned.append(name)
             last = end
-        kept = {Reason.LATEST: len(newest), Reason.WINDOW: window, Reason.BEFORE_WINDOW: before, Reason.LEASE: leased}
+        kept = {
+            Reason.LATEST: len(newest),
+            Reason.WINDOW: window,
+            Reason.BEFORE_WINDOW: before,
+            Reason.LEASE: leased,
+            Reason.SAVEPOINT: saved,
+        }
         return kept, condemned, newest
 
-    def _by_versions(self, slices: list[_Slice]) -> _Judged | None:
-        """Rules A-48 and A-49. None as in `_by_window`."""
+    def _by_versions(self, slices: list[_Slice], held: frozenset[str]) -> _Judged | None:
+        """Rules A-39, A-48 and A-49; *held* as in `_by_window`. None as in `_by_window`."""
         condemned, newest = [], []
-        position = leased = 0
+        position = leased = saved = 0
         group = last = ""
         for file_id, end, name in slices:
             if file_id != group:
@@ -192,11 +203,19 @@ class QuickJudge:
                 if position > self.versions:
                     if self.leases and self._is_leased(end, last):
                         leased += 1
+                    elif name in held:
+                        saved += 1
                     else:
                         condemned.append(name)
             last = end
-        versions = len(slices) - len(newest) - len(condemned) - leased
-        return {Reason.LATEST: len(newest), Reason.VERSIONS: versions, Reason.LEASE: leased}, condemned, newest
+        versions = len(slices) - len(newest) - len(condemned) - leased - saved
+        kept = {
+            Reason.LATEST: len(newest),
+            Reason.VERSIONS: versions,
+            Reason.LEASE: leased,
+            Reason.SAVEPOINT: saved,
+        }
+        return kept, condemned, newest
 
     def _is_leased(self, end: str, newer: str) -> bool:
         """Whether a lease needs the slice with this ending of its name, which is superseded by that of the other."""
