@@ -67,6 +67,16 @@ class _Writer(NamedTuple):
     record_name: str
 
 
+def notes_of_avro_file(data: bytes, source: str) -> Mapping[str, bytes]:
+    """
+    Return the further entries of the header, as `AvroFile` has them, without a look at the records.
+
+    Raises:
+        CorruptMetadata: The header is damaged.
+    """
+    return _parse_header(data, source).notes
+
+
 def decode_avro_file(data: bytes, source: str, reader_schema: str | None = None) -> AvroFile:
     """
     Decode a whole container file.

@@ -9,12 +9,13 @@ returns the bytes that Hudi would write, with its conventions for nulls and defa
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.formats.avro_file import encode_avro_file, frame_record
+from hudi_py.formats.avro_file import encode_avro_file, frame_record, notes_of_avro_file
 from hudi_py.formats.avro_registry import schema_text
 from hudi_py.formats.commit_codec import decode_commit, decode_touched, encode_commit
 from hudi_py.formats.instant_content import Content, decode_content
@@ -239,17 +240,33 @@ def decode_savepoint(data: bytes, source: str) -> records.SavepointMetadata:
     with the savepoint. An expiry that is not a number is ignored.
     """
     content = _read_content(data, source, "HoodieSavepointMetadata")
-    value, expiry = content.value, content.notes.get(SAVEPOINT_EXPIRY, b"")
+    value = content.value
+    name, expires_at_ms = _name_and_expiry(content.notes)
     return records.SavepointMetadata(
         savepointed_by=value["savepointedBy"],
         savepointed_at_ms=value["savepointedAt"],
         comments=value["comments"],
         files={path: tuple(entry["savepointDataFile"]) for path, entry in value["partitionMetadata"].items()},
         version=value["version"],
-        # Never an error: the files of a savepoint matter more than its name.
-        name=content.notes.get(SAVEPOINT_NAME, b"").decode(errors="replace"),
-        expires_at_ms=int(expiry) if _EPOCH_MS.fullmatch(expiry) else None,
+        name=name,
+        expires_at_ms=expires_at_ms,
     )
+
+
+def decode_savepoint_head(data: bytes, source: str) -> tuple[str, int | None]:
+    """
+    Name and expiry of a completed savepoint alone, for which its files, maybe millions, are not decoded.
+
+    Raises:
+        CorruptMetadata: The header is damaged.
+    """
+    return _name_and_expiry(notes_of_avro_file(data, source))
+
+
+def _name_and_expiry(notes: Mapping[str, bytes]) -> tuple[str, int | None]:
+    # Never an error: the files of a savepoint matter more than its name.
+    expiry = notes.get(SAVEPOINT_EXPIRY, b"")
+    return notes.get(SAVEPOINT_NAME, b"").decode(errors="replace"), int(expiry) if _EPOCH_MS.fullmatch(expiry) else None
 
 
 def encode_savepoint(metadata: records.SavepointMetadata, sync: bytes) -> bytes:

@@ -102,6 +102,10 @@ class Contents:
         """Metadata of a completed savepoint."""
         return codec.decode_savepoint(self.store.read(instant), self._source(instant))
 
+    def savepoint_head(self, instant: Instant) -> tuple[str, int | None]:
+        """Name of a completed savepoint, and when it expires in epoch milliseconds."""
+        return codec.decode_savepoint_head(self.store.read(instant), self._source(instant))
+
     def compaction_plan(self, instant: Instant) -> CompactionPlan:
         """Plan of a pending compaction or log compaction."""
         return codec.decode_compaction_plan(self.store.read_plan(instant), self._plan_source(instant))

@@ -342,12 +342,14 @@ class SavepointService:
         found = []
         for instant in timeline.completed(Action.SAVEPOINT):
             try:
-                content = self.contents.savepoint(instant)
+                name, expires_at_ms = self.contents.savepoint_head(instant)
                 # Those of leases have no time of their own: they go with the last lease.
-                is_of_lease = content.name == savepoint_name(instant.requested_time)
-                is_expired = is_of_lease or content.is_expired(now_ms)
+                is_of_lease = name == savepoint_name(instant.requested_time)
+                is_expired = is_of_lease or (expires_at_ms is not None and expires_at_ms <= now_ms)
                 if is_expired and self._needed_by(instant.requested_time) is not None:
                     continue
+                if is_expired:
+                    self.contents.savepoint(instant)  # as a whole: one that is damaged must not go
             # Whether it is expired is unknown, so it stays, and protects.
             except (CorruptMetadata, NotFound):
                 continue

@@ -152,7 +152,11 @@ class QuickJudge:
         return self._times[end]
 
     def _by_window(self, slices: list[_Slice], earliest: str, held: frozenset[str]) -> _Judged | None:
-        """Rules A-39, A-43 to A-46; *held* are names of files of savepoints. None if two files belong to one slice, as a task that ran twice leaves them."""
+        """
+        Rules A-39, A-43 to A-46; *held* are names of files of savepoints.
+
+        None if two files belong to one slice, as a task that ran twice leaves them.
+        """
         condemned, newest = [], []
         window = before = leased = saved = 0
         group = last = ""
