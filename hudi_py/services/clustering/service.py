@@ -16,7 +16,7 @@ from hudi_py.config.concurrency import require_checked_by_writers
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
-from hudi_py.errors import ConfigError, ConflictError, NotFound, RefusedError
+from hudi_py.errors import ConfigError, ConflictError, NotFound, RefusedError, UnsupportedTable
 from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.fsview.build import GroupKey, build_partition, latest_slices
 from hudi_py.fsview.listing import Listing
@@ -288,6 +288,7 @@ class ClusteringService:
 
         Raises:
             ConfigError: There is no pending clustering with this time, or writers do not look for it.
+            UnsupportedTable: Its plan asks for more than hudi_py does; nothing was changed.
             RefusedError: Its plan is no longer valid, because a later write changed its file groups.
             ConflictError: Another process writes to these file groups, or carries the plan out.
             CorruptMetadata, StorageError: A file cannot be read or written; the clustering stays pending, and the next
@@ -297,6 +298,10 @@ class ClusteringService:
         store = self.contents.store
         instant = self._named(requested_time)
         self._refuse_restore(store.load())
+        # Before anything is taken back: an attempt at such a plan is that of Apache Hudi.
+        left = self._stored.left_pending(instant)
+        if left is not None:
+            raise UnsupportedTable(left.reason)
         if instant.state is State.INFLIGHT or requested_time in pending_targets(store.load(), self.contents):
             take_back(store, self.settings, requested_time, self.roll_back)
         with Attempt(store, self.settings, requested_time) as attempt:

@@ -9,7 +9,7 @@ from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError, Unsupport
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import RequestedReplaceMetadata, Strategy
 from hudi_py.services.clustering.plan import stored_plan
-from hudi_py.txn.commit import Prepared
+from hudi_py.txn.commit import Prepared, Requested
 from support import writes
 
 VERSIONS = [6, 9]
@@ -82,6 +82,21 @@ def test_a_clustering_plan_that_would_change_rows_is_refused(version, odd):
     table.cancel_clustering(pending.requested_time)
     assert table.cluster()
     assert writes.rows_of(storage) == before
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_attempt_at_a_plan_that_is_not_served_is_left_alone(version):
+    """Apache Hudi may be carrying it out: neither a run nor its name takes it back."""
+    storage = table_of(version)
+    table = with_plan(storage, QUICK, ODD["class"][0])
+    (pending,) = table.timeline.pending()
+    Requested(table.contents.store, pending).begin()
+    files = storage.files()
+    table = writes.open_table(storage, **QUICK)
+    for run in (table.cluster, lambda: table.run_clustering(table.services.clustering(), pending.requested_time)):
+        with pytest.raises(UnsupportedTable, match=r"com\.example\.Masking"):
+            run()
+    assert storage.files() == files
 
 
 def only_in_eu(change):
