@@ -165,8 +165,8 @@ class PartitionFiles:
             clustering = self.clustering.get(file_id)
             if clustering is not None:
                 raise ConflictError(
-                    f"file group {file_id} in partition {self.path!r} is waiting for clustering {clustering}; run or "
-                    "roll back the clustering, then write again"
+                    f"file group {file_id} in partition {self.path!r} is waiting for clustering {clustering}; carry "
+                    f"it out with hudi-py cluster, or withdraw it with --cancel {clustering}, then write again"
                 )
 
 
