@@ -41,6 +41,8 @@ def test_plans_of_apache_hudi_are_carried_out(peer, tmp_path, table_type):
     path, model = tmp_path / "t", Model(PARTITIONED)
     small_files(peer, path, model, table_type)
     rows = model.rows()
+    hudi_py_json("cluster", str(path), "--cancel", peer.schedule(path, "CLUSTER", OPTIONS))
+    assert peer.read(path) == peer.read(path, metadata=True) == rows
     instant = peer.schedule(path, "CLUSTER", OPTIONS)
     (done,) = hudi_py_json("cluster", str(path), "--execute", instant)["clusterings"]
     assert done["rows"] == len(rows)

@@ -36,22 +36,26 @@ def test_each_side_carries_out_the_plans_of_the_other(peer, ours, tmp_path):
     if pending(table):
         opened(table).compact(instant=time)
     assert model.rows() == we.read() == peer.read(table, metadata=True)
-    # planned by Hudi, carried out by us
+    # planned by Hudi, cancelled by us; then planned by Hudi, carried out by us
     plan = theirs | ONCE | {"hoodie.compact.schedule.inline": "true"}
     peer.write(table, model.upsert(variant.batch(numbers(3, 12, 4), 4)), "upsert", plan)
+    (cancelled,) = pending(table)
+    opened(table).cancel_compaction(cancelled.requested_time)
+    assert model.rows() == we.read() == peer.read(table, metadata=True)
+    peer.write(table, model.upsert(variant.batch(numbers(3, 12, 4), 5)), "upsert", plan)
     assert pending(table)
     assert opened(table).compact()
     assert not pending(table)
     assert model.rows() == we.read() == peer.read(table, metadata=True)
     # planned by us, carried out by Hudi
-    we.write(model.upsert(variant.batch(numbers(4, 12, 4), 5)))
+    we.write(model.upsert(variant.batch(numbers(4, 12, 4), 6)))
     time = opened(table).schedule_compaction()
     run = theirs | ONCE | {"hoodie.compact.inline": "true"}
-    peer.write(table, model.upsert(variant.batch(numbers(5, 12, 4), 6)), "upsert", run)
+    peer.write(table, model.upsert(variant.batch(numbers(5, 12, 4), 7)), "upsert", run)
     assert time in {each.requested_time for each in opened(table).timeline.completed("commit")}
     assert model.rows() == we.read() == peer.read(table, metadata=True)
     peer.clean(table, {"hoodie.cleaner.commits.retained": 1})
-    we.write(model.upsert(variant.batch(numbers(6, 12, 4), 7)))
+    we.write(model.upsert(variant.batch(numbers(6, 12, 4), 8)))
     opened(table).compact()
     assert model.rows() == we.read() == peer.read(table, metadata=True)
     assert peer.file_slices(table) == peer.file_slices(table, use_metadata=True)

@@ -28,6 +28,8 @@ STEPS = {
     "lease": lambda table: table.lease(ttl="1h").__enter__(),
     "cluster": lambda table: table.cluster(),
     "plan a clustering": lambda table: table.services.clustering().schedule(),
+    "restore to before it": lambda table: restore(table, *table.timeline.completed("commit", "deltacommit")),
+    "restore to it": lambda table: restore(table, *table.timeline.completed("replacecommit")),
 }
 OF_LOGS = {
     "compact": lambda table: table.compact(),
@@ -38,6 +40,14 @@ OF_LOGS = {
 
 def first_write(table):
     return table.timeline.completed("commit", "deltacommit")[0].requested_time
+
+
+def restore(table, *instants):
+    """To a savepoint of the first of them, which may be there already; without any, nothing is done."""
+    for instant in instants[:1]:
+        if instant.requested_time not in {each.requested_time for each in table.timeline.completed("savepoint")}:
+            table.create_savepoint(instant.requested_time)
+        table.restore(instant.requested_time)
 
 
 def insert(storage, settings):
