@@ -23,6 +23,7 @@ from hudi_py.model.files import BaseFile, LogFile, parse_base_file, parse_data_f
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.snapshot.merged_changes import Merge, Merges
 
+_NO_COMMIT = "null"
 _NOT_CHANGES = frozenset({"CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX"})
 
 
@@ -126,7 +127,9 @@ def plan_commit(
     for partition, stats in metadata.partition_to_write_stats.items():
         for stat in stats:
             if stat.path:
-                yield _planned(time, partition, stat, groups, names, mode, source, merges, wrote)
+                step = _planned(time, partition, stat, groups, names, mode, source, merges, wrote)
+                if step is not None:
+                    yield step
 
 
 def lost_before(step: Step, deleted: Iterable[str], there: Collection[str]) -> tuple[str, ...]:
@@ -168,7 +171,7 @@ def _planned(
     source: str,
     merges: Callable[[], Merges],
     wrote: Callable[[str], CommitMetadata | None],
-) -> Step:
+) -> Step | None:
     there = names.get(partition, frozenset())
     name = (stat.path or "").rpartition("/")[2]
     written = parse_base_file(name, stat.file_size_in_bytes or None)
@@ -192,6 +195,13 @@ def _planned(
         missing = tuple(each for each in _needed(time, name, stat, there, wrote) if each not in there)
         merge = merges().of(partition, file_id, (name,), there)
         return Step(time=time, source=Source.MERGED, partition_path=partition, merge=merge, missing=missing)
+    # Nothing was there before: records that only delete, which Apache Hudi counts, changed nothing.
+    is_new = stat.prev_commit == _NO_COMMIT and _newest_before(groups, (partition, file_id), time) is None
+    if is_new and not stat.num_update_writes:
+        if not stat.num_writes:
+            return None
+        missing = () if after is not None else (name,)
+        return Step(time=time, source=Source.INSERTED, partition_path=partition, after=after, missing=missing)
     # All rows of the file group were deleted, so the rows before are the changes.
     if stat.num_writes == 0 and stat.num_deletes:
         missing = () if before is not None else (f"{file_id} of {stat.prev_commit}",)

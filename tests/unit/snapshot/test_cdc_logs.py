@@ -138,3 +138,22 @@ def test_new_rows_beside_copied_ones_are_told_without_a_change_log(version):
     unlogged = attrs.evolve(metadata, partition_to_write_stats={"eu": (attrs.evolve(stat, cdc_stats=None),)})
     storage.replace(table.contents.store.path(second), encode_commit(unlogged, as_json=version == 6, sync=bytes(16)))
     assert changes_of(writes.open_table(storage)) == whole == [("i", None, ("a", 1)), ("i", None, ("b", 2))]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("rows", [0, 1])
+def test_deletes_of_keys_that_were_not_there_are_no_changes(version, rows):
+    """Apache Hudi counts flagged rows of new keys as deletes of a new file group, which may then have no rows."""
+    storage = writes.create_table(version, **LOGGED)
+    writes.upsert(storage, [row("a", 1), row("b", 1, "us")])
+    table = writes.open_table(storage)
+    [first] = table.timeline.writes.completed()
+    metadata = table.contents.commit(first)
+    [stat] = metadata.partition_to_write_stats["us"]
+    assert (stat.prev_commit, stat.num_inserts) == ("null", 1)
+    counted = attrs.evolve(stat, num_deletes=1, num_writes=rows, num_inserts=rows)
+    stats = metadata.partition_to_write_stats | {"us": (counted,)}
+    changed = attrs.evolve(metadata, partition_to_write_stats=stats)
+    storage.replace(table.contents.store.path(first), encode_commit(changed, as_json=version == 6, sync=bytes(16)))
+    expected = [("i", None, ("a", 1)), ("i", None, ("b", 1))][: 1 + rows]
+    assert sorted(changes_of(writes.open_table(storage))) == expected
