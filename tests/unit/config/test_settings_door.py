@@ -273,7 +273,6 @@ def test_settings_of_other_tools_pass(prefix):
     ("one", "other"),
     [
         ("hoodie.cleaner.commits.retained", "hoodie.clean.commits.retained"),
-        ("hoodie.clean.async", "hoodie.clean.async.enabled"),
         ("hoodie.datasource.clustering.async.enable", "hoodie.clustering.async.enabled"),
     ],
 )

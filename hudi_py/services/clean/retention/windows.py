@@ -132,18 +132,17 @@ def windows(timeline: Timeline, config: CleanConfig, *, now: datetime, zone: tzi
     elif config.counted_commits is not None:
         found.append(Window(Reason.WINDOW, _last_commits(commits, config.counted_commits)))
     elif config.window_age is not None:
-        start = _young(commits, config.window_age, now, zone)
-        if config.age_retained is not None:
-            # Not for Hudi's own policy by hours, which has no such guard (rule A-21, K-9); ours waits.
-            start = _not_past_pending(commits, start)
+        # Hudi's own policy by hours waits for no pending write (rules A-20, A-21, K-9), and cleans no table that rests
+        # for longer than that. Ours does both: of such a table, the last commit has all that the span needs.
+        own = config.age_retained is not None
+        start = (_since if own else _young)(commits, config.window_age, now, zone)
         found.append(Window(Reason.WINDOW, _capped(commits, start, config.max_commits)))
     if config.age_beside is not None:
-        start = _not_past_pending(commits, _young(commits, config.age_beside, now, zone))
+        start = _since(commits, config.age_beside, now, zone)
         # Beside the policy, not in its place: a file stays if either needs it.
         found.append(Window(Reason.AGE, _capped(commits, start, config.max_commits)))
     if config.changes_retained is not None:
-        # Unlike the policy by hours, a table that rests is cleaned: its last commit has all that is asked for.
-        start = _from_cut_off(commits, time_before(now, config.changes_retained, zone))
+        start = _since(commits, config.changes_retained, now, zone)
         found.append(Window(Reason.CHANGES, start))
     if config.max_old_bytes is not None and config.floor is not None:
         # What the limit on bytes does not go below; without that limit it is inside the policy's window.
@@ -181,6 +180,10 @@ def _young(commits: Timeline, age: timedelta, now: datetime, zone: tzinfo) -> In
     """Rule A-20."""
     limit = time_before(now, age, zone)
     return next((i for i in commits.completed() if i.requested_time >= limit), None)
+
+
+def _since(commits: Timeline, age: timedelta, now: datetime, zone: tzinfo) -> Instant | None:
+    return _from_cut_off(commits, time_before(now, age, zone))
 
 
 def _from_cut_off(commits: Timeline, cut_off: str) -> Instant | None:

@@ -138,8 +138,10 @@ def window_start(roots: Roots) -> str | None:
         return max((t for t in unhindered if sum(other >= t for other in done) >= retained), default=None)
 
     def timed(limit: str, *, is_patient: bool) -> str | None:
+        # Of a table that rests for longer, the newest commit has all that readers since the limit need.
+        last = max(done, default=None) if is_patient else None
         # Without a commit of the table nothing is judged at all (rule A-41 with 0 commits).
-        start = min((time for time in done if time >= limit), default=None) if count else None
+        start = min((time for time in done if time >= limit), default=last) if count else None
         if is_patient and start is not None:
             start = max((time for time in unhindered if time <= start), default=None)
         cap = counted(more.ceiling) if more.ceiling else None
