@@ -267,8 +267,10 @@ class CleanService:
 
     def _refuse_others(self) -> None:
         """Where only approved files may go, a clean that is pending would delete others."""
+        if self.config.approved is None:
+            return
         pending = self.contents.store.load().pending(Action.CLEAN)
-        if self.config.approved is not None and pending:
+        if pending:
             raise RefusedError(
                 f"{self.contents.store.storage.root}: {pending[0]} is pending and would delete other files than those "
                 "that were approved; finish it with hudi-py clean first. Nothing was removed"
