@@ -6,7 +6,7 @@ Source: rules/table-services E-21 to E-23, B-25; Hudi ``HoodieCompactor``, ``Run
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import attrs
 
@@ -53,7 +53,7 @@ def planned_slices(
         source: Where the table is, for messages.
 
     Raises:
-        CorruptMetadata: A planned file is missing, or the plan is damaged.
+        CorruptMetadata: A planned file is missing, or the plan is damaged: rows would be lost, or be there twice.
     """
     sizes: dict[str, dict[str, int | None]] = {}
     found = []
@@ -84,8 +84,33 @@ def planned_slices(
                 f"{source}/{join_path(partition, missing[0])} is missing, and {instant} needs it; nothing was changed; "
                 "put the file back from a copy of the table"
             )
+        wrong = _wrong_base(each, sizes[partition], context)
+        if wrong is not None:
+            raise CorruptMetadata(
+                f"{source}: the plan of {instant} is damaged: {join_path(partition, each.file_id)} {wrong}; nothing "
+                f"was rewritten; withdraw it with hudi-py compact {source} --cancel {instant.requested_time}"
+            )
         found.append(_with_all_logs(each, instant.requested_time, sizes[partition], context))
     return tuple(found)
+
+
+def _wrong_base(planned: FileSlice, names: Iterable[str], context: ViewContext) -> str | None:
+    """
+    Return what is wrong with the base file of a planned slice, if its rows would be lost, or older ones come back.
+
+    Where a plan has no base file, a completed one of a later time was written from the same log files: by a compaction
+    that another process planned, too.
+    """
+    if planned.base_file is not None:
+        is_its_own = planned.base_file.instant_time == planned.base_instant_time
+        return None if is_its_own else f"is of {planned.base_instant_time or 'no time'}, with {planned.base_file.name}"
+    for name in names:
+        base = parse_base_file(name) if name.startswith(f"{planned.file_id}_") else None
+        if base is None or base.instant_time > planned.base_instant_time:
+            continue
+        if context.is_completed(base.instant_time):
+            return f"leaves out {name}, whose rows would be lost"
+    return None
 
 
 def _with_all_logs(planned: FileSlice, until: str, sizes: Mapping[str, int | None], context: ViewContext) -> FileSlice:

@@ -205,6 +205,36 @@ def test_a_compaction_plan_that_names_a_file_group_twice_is_refused(version, act
     assert writes.merged_rows_of(storage) == before
 
 
+WITHOUT_BASE = {"data_file_path": ""}
+OF_ANOTHER_TIME = {"base_instant_time": "20200101000000000"}
+
+
+@pytest.mark.parametrize(
+    ("version", "change", "words"),
+    [(6, WITHOUT_BASE, "leaves out"), (9, WITHOUT_BASE, "leaves out"), (9, OF_ANOTHER_TIME, "is of 2020")],
+)
+def test_a_compaction_plan_with_another_base_file_than_that_of_its_slice_is_refused(version, change, words):
+    """Rows would be lost, or those of older log files come back; cancelled, the group is compacted with all rows."""
+    storage = writes.create_table(version, **MOR)
+    rows = [{"id": name, "region": "eu", "ts": 1} for name in ("a", "b")]
+    writes.upsert(storage, rows, operation="INSERT", **MOR)
+    writes.upsert(storage, [{"id": "a", "region": "eu", "ts": 2}], **MOR)
+    before, table = writes.merged_rows_of(storage), writes.open_table(storage, **MOR)
+    plan = table.services.compaction().plan().plan
+    (operation,) = plan.operations
+    odd = attrs.evolve(plan, operations=(attrs.evolve(operation, **change),))
+    store = table.contents.store
+    time = Prepared(store, Action.COMPACTION, store.new_time(store.load())).request(odd).instant.requested_time
+    table = writes.open_table(storage, **MOR)
+    for run in (table.compact, lambda: table.compact(instant=time)):
+        with pytest.raises(CorruptMetadata, match=f"eu/{operation.file_id} {words}.*--cancel {time}"):
+            run()
+    assert writes.merged_rows_of(storage) == before
+    table.cancel_compaction(time)
+    assert table.compact()
+    assert writes.merged_rows_of(storage) == before
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_instant_of_another_kind_is_not_carried_out(version):
     """Each verb knows its own pending plans only; nothing is written."""
