@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import attrs
@@ -67,6 +68,10 @@ def cluster(
 
     given = {"--dry-run": dry_run, "--schedule-only": schedule_only, "--execute": execute, "--cancel": cancel}
     at_most_one(given | {"--exit-code": exit_code})
+    _refuse_beside_stored_plan(
+        {"--execute": execute, "--cancel": cancel},
+        {"--sort-by": sort_by, "--layout": layout, "--partition": partitions, "--max-bytes": max_bytes},
+    )
     opened = common.open(table)
     # Both ways of giving several: --sort-by a,b and --sort-by a --sort-by b.
     columns = [name.strip() for each in sort_by for name in each.split(",") if name.strip()]
@@ -101,6 +106,22 @@ def cluster(
         left = service.left_pending(opened.timeline)
         show_rewrites(common, results, "clustering", lambda: "nothing to cluster", left)
         exit_if_left(results, exit_code=exit_code)
+
+
+def _refuse_beside_stored_plan(named: Mapping[str, str | None], planning: Mapping[str, object]) -> None:
+    """
+    Refuse options of planning where a stored plan is named: rows would not be sorted, and all would look well.
+
+    Raises:
+        ConfigError: There are some.
+    """
+    by = next((option for option, value in named.items() if value is not None), None)
+    given = [option for option, value in planning.items() if value]
+    if by is not None and given:
+        raise ConfigError(
+            f"{' and '.join(given)} with {by}: a stored plan stays as it was made; give {by} alone, "
+            "or withdraw the plan with --cancel and plan anew"
+        )
 
 
 def _show_plan(common: Common, opened: Table, service: ClusteringService, planned: PlannedClustering) -> None:

@@ -69,7 +69,7 @@ def compact(
         show_cancelled(common, cancelled, _word(logs=logs))
     elif schedule_only:
         time = opened.schedule_log_compaction(now=now) if logs else opened.schedule_compaction(now=now)
-        _schedule(common, opened, time, logs=logs)
+        _schedule(common, opened, time, now, logs=logs)
     else:
         from hudi_py.inspection.rewrite_output import exit_if_left, show_rewrites, told
 
@@ -147,7 +147,7 @@ def _dry_run(common: Common, opened: Table, service: CompactionService | LogComp
         say(f"nothing    would be scheduled: {outlook.reason}")
 
 
-def _schedule(common: Common, opened: Table, time: str | None, *, logs: bool) -> None:
+def _schedule(common: Common, opened: Table, time: str | None, now: datetime | None, *, logs: bool) -> None:
     if common.as_json:
         from hudi_py.inspection.instant_entry import instant_entry
 
@@ -155,7 +155,7 @@ def _schedule(common: Common, opened: Table, time: str | None, *, logs: bool) ->
         found = None if time is None else opened.timeline.find(time)
         print_json({"instant": time, "scheduled": None if found is None else instant_entry(found)})
     elif time is None:
-        say(f"nothing was scheduled: {_outlook(opened, None, logs=logs).reason}")
+        say(f"nothing was scheduled: {_outlook(opened, now, logs=logs).reason}")
     else:
         how = " --logs" if logs else ""
         say(

@@ -55,6 +55,29 @@ def test_a_cancelled_plan_is_gone(run, tmp_path):
     assert run("compact", table, "--cancel", time, "--dry-run").code == 2
 
 
+def test_a_reason_is_that_of_the_moment_of_planning(run, tmp_path):
+    """The same by --schedule-only as by --dry-run, at the time that --now gives."""
+    table = str(unpack("mor_logs-1.1.1", tmp_path))
+    first = hudi_py.open_table(table).timeline.completed("deltacommit")[0].requested_time
+    options = ("--now", first, "--conf", "hoodie.compact.inline.trigger.strategy=TIME_ELAPSED")
+    reason = document(run, "compact", table, "--dry-run", *options)["reason"]
+    assert "are needed" in reason
+    assert reason in run("compact", table, "--schedule-only", *options).out
+
+
+def test_a_stored_clustering_takes_no_options_of_planning(run, tmp_path):
+    """Rows would not be sorted as asked, and the exit code would say that they are; nothing is changed."""
+    table = str(unpack("cow_clustered-1.1.1", tmp_path))
+    time = document(run, "cluster", table, "--schedule-only")["instant"]
+    files = sorted(Path(table).rglob("*"))
+    for by in ("--execute", "--cancel"):
+        for option in (("--sort-by", "id"), ("--partition", "x"), ("--max-bytes", "1GB"), ("--layout", "linear")):
+            result = run("cluster", table, by, time, *option)
+            assert (result.code, sorted(Path(table).rglob("*"))) == (2, files)
+            assert f"{option[0]} with {by}" in result.err
+    assert document(run, "cluster", table, "--execute", time)["instant"] == time
+
+
 @pytest.mark.parametrize(
     ("service", "name"),
     [("compaction", "mor_logs-1.1.1"), ("log-compaction", "mor_logs-1.1.1"), ("clustering", "cow_clustered-1.1.1")],
