@@ -235,6 +235,12 @@ def prepared(store: TimelineStore, action: Action, *, timeline: Timeline | None 
     return Prepared(store, action, store.new_time(timeline))
 
 
+def cancelling(root: str, instant: Instant) -> str:
+    """Return the command that withdraws the plan of a pending compaction, log compaction or clustering."""
+    command = {Action.COMPACTION: "compact", Action.LOG_COMPACTION: "compact --logs"}.get(instant.action, "cluster")
+    return f"hudi-py {command} {root} --cancel {instant.requested_time}"
+
+
 def withdraw(
     store: TimelineStore,
     instants: Iterable[Instant],

@@ -72,9 +72,17 @@ def groups_to_replace(
 def _refuse_pending(context: ViewContext, path: str, file_id: str) -> None:
     clustering = context.pending_clustering.get((path, file_id))
     compaction = context.pending_compactions.get((path, file_id))
-    if clustering is not None or compaction is not None:
-        what = f"clustering {clustering}" if compaction is None else f"compaction {compaction.instant_time}"
-        raise ConflictError(
-            f"file group {file_id} in partition {path!r} is waiting for {what}; run it or roll it back, then "
-            "write again"
+    if compaction is not None:
+        time = compaction.instant_time
+        what, command = (
+            ("log compaction", "compact --logs") if compaction.is_log_compaction else ("compaction", "compact")
         )
+    elif clustering is not None:
+        what, command, time = "clustering", "cluster", clustering
+    else:
+        return
+    # A plan that nobody has begun cannot be rolled back.
+    raise ConflictError(
+        f"file group {file_id} in partition {path!r} is waiting for {what} {time}; carry it out with hudi-py "
+        f"{command}, or withdraw it with --cancel {time}, then write again"
+    )

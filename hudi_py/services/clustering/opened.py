@@ -38,6 +38,7 @@ from hudi_py.services.rewriting.tasks import COPIES
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.row_schema import moved_columns
 from hudi_py.timeline.timeline import Timeline
+from hudi_py.txn.commit import cancelling
 
 
 @attrs.frozen
@@ -76,7 +77,8 @@ class StoredPlans:
         left = self.left_pending(instant)
         if left is not None:
             raise UnsupportedTable(left.reason)
-        refuse_odd_plan(plan, f"{instant} of {self.contents.store.storage.root}")
+        root = self.contents.store.storage.root
+        refuse_odd_plan(plan, f"{instant} of {root}", f"withdraw it with {cancelling(root, instant)}")
         groups = plan.file_groups
         later = [
             each
@@ -108,7 +110,7 @@ class StoredPlans:
             why = f"has log files that cannot be merged: {unread}"
         if why is None:
             return None
-        return LeftPending(instant, f"{instant} of {root} {why}; {way_out(root, 'cluster', instant)}", plan.file_groups)
+        return LeftPending(instant, f"{instant} of {root} {why}; {way_out(root, instant)}", plan.file_groups)
 
     def _plan(self, instant: Instant) -> ClusteringPlan:
         plan = self.contents.requested_replace(instant).clustering_plan

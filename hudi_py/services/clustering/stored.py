@@ -58,13 +58,14 @@ def why_not_served(plan: ClusteringPlan, schema: pa.Schema | None) -> str | None
     return None
 
 
-def refuse_odd_plan(plan: ClusteringPlan, source: str) -> None:
+def refuse_odd_plan(plan: ClusteringPlan, source: str, way_out: str) -> None:
     """
     Refuse a stored plan that would change rows.
 
     Args:
         plan: The stored plan.
         source: Instant and table, for messages.
+        way_out: What to do about it.
 
     Raises:
         CorruptMetadata: It has a file group twice, whose rows would be there twice, or puts rows of one partition into
@@ -73,10 +74,12 @@ def refuse_odd_plan(plan: ClusteringPlan, source: str) -> None:
     seen: set[GroupKey] = set()
     for group in plan.input_groups:
         if len({each.partition_path or "" for each in group.slices}) > 1:
-            raise CorruptMetadata(f"{source} is damaged: a group has files of several partitions")
+            raise CorruptMetadata(f"{source} is damaged: a group has files of several partitions; {way_out}")
         for key in map(_key, group.slices):
             if key in seen:
-                raise CorruptMetadata(f"{source} is damaged: it has file group {key[1]} in partition {key[0]!r} twice")
+                raise CorruptMetadata(
+                    f"{source} is damaged: it has file group {key[1]} in partition {key[0]!r} twice; {way_out}"
+                )
             seen.add(key)
 
 

@@ -148,9 +148,8 @@ class MergingService:
         if why is None:
             return None
         root = self.contents.store.storage.root
-        command = "compact" if self.action is Action.COMPACTION else "compact --logs"
         groups = frozenset((each.partition_path or "", each.file_id or "") for each in plan.operations)
-        return LeftPending(instant, f"{instant} of {root} {why}; {way_out(root, command, instant)}", groups)
+        return LeftPending(instant, f"{instant} of {root} {why}; {way_out(root, instant)}", groups)
 
     def begin(self, requested_time: str, attempt: Attempt) -> Begun:
         """

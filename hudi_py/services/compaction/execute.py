@@ -6,7 +6,8 @@ Source: rules/table-services E-21 to E-23, B-25; Hudi ``HoodieCompactor``, ``Run
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 import attrs
 
@@ -16,6 +17,7 @@ from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice, join_path, parse_base_file, parse_log_file
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CompactionOperation, CompactionPlan
+from hudi_py.txn.commit import cancelling
 
 
 def why_not_served(plan: CompactionPlan) -> str | None:
@@ -55,6 +57,7 @@ def planned_slices(
     Raises:
         CorruptMetadata: A planned file is missing, or the plan is damaged: rows would be lost, or be there twice.
     """
+    damaged = partial(_damaged, source, instant)
     sizes: dict[str, dict[str, int | None]] = {}
     found = []
     seen: set[tuple[str, str | None]] = set()
@@ -62,19 +65,14 @@ def planned_slices(
         partition = operation.partition_path or ""
         # Two new base files of one time: which of them readers take is chance.
         if (partition, operation.file_id) in seen:
-            raise CorruptMetadata(
-                f"{source}: the plan of {instant} is damaged: it has file group {operation.file_id} in partition "
-                f"{partition!r} twice"
-            )
+            raise damaged(f"it has file group {operation.file_id} in partition {partition!r} twice")
         seen.add((partition, operation.file_id))
         if partition not in sizes:
             sizes[partition] = {e.name: e.size_bytes for e in listing.partition(partition, details=True)}
-        each = _slice(operation, sizes[partition], instant, source)
+        each = _slice(operation, sizes[partition], damaged)
         # Names of log files tell their slice in layout 1: rows of an older one are in the base file, or are outdated.
         if context.log_naming.tells_slice and any(log.instant_time != each.base_instant_time for log in each.log_files):
-            raise CorruptMetadata(
-                f"{source}: the plan of {instant} is damaged: {operation.file_id} has log files of another slice"
-            )
+            raise damaged(f"{operation.file_id} has log files of another slice")
         missing = [file.name for file in each.files if file.name not in sizes[partition]]
         # No reader opens a replaced group, so its rows need no new base file.
         if missing and (partition, each.file_id) in context.replaced:
@@ -86,10 +84,7 @@ def planned_slices(
             )
         wrong = _wrong_base(each, sizes[partition], context)
         if wrong is not None:
-            raise CorruptMetadata(
-                f"{source}: the plan of {instant} is damaged: {join_path(partition, each.file_id)} {wrong}; nothing "
-                f"was rewritten; withdraw it with hudi-py compact {source} --cancel {instant.requested_time}"
-            )
+            raise damaged(f"{join_path(partition, each.file_id)} {wrong}")
         found.append(_with_all_logs(each, instant.requested_time, sizes[partition], context))
     return tuple(found)
 
@@ -130,7 +125,16 @@ def _with_all_logs(planned: FileSlice, until: str, sizes: Mapping[str, int | Non
     return attrs.evolve(planned, log_files=tuple(sorted(logs.values(), key=lambda log: log.order)))
 
 
-def _slice(operation: CompactionOperation, sizes: Mapping[str, int | None], instant: Instant, source: str) -> FileSlice:
+def _damaged(source: str, instant: Instant, what: str) -> CorruptMetadata:
+    return CorruptMetadata(
+        f"{source}: the plan of {instant} is damaged: {what}; nothing was rewritten; withdraw it with "
+        f"{cancelling(source, instant)}"
+    )
+
+
+def _slice(
+    operation: CompactionOperation, sizes: Mapping[str, int | None], damaged: Callable[[str], CorruptMetadata]
+) -> FileSlice:
     name = (operation.data_file_path or "").rpartition("/")[2]
     base = parse_base_file(name, sizes.get(name)) if name else None
     # Version 1 of the plan has full paths (rules/timeline 4.3), and those of a table that was moved are wrong.
@@ -140,7 +144,7 @@ def _slice(operation: CompactionOperation, sizes: Mapping[str, int | None], inst
     ids = {log.file_id for log in known} | ({base.file_id} if base is not None else set())
     # Merging another group's files would mix rows for good, so nothing is taken on trust.
     if len(known) != len(logs) or (name and base is None) or ids != {operation.file_id}:
-        raise CorruptMetadata(f"{source}: the plan of {instant} is damaged: {operation.file_id} with {name}, {names}")
+        raise damaged(f"{operation.file_id} with {name}, {names}")
     return FileSlice(
         operation.partition_path or "", operation.file_id or "", operation.base_instant_time or "", base, known
     )

@@ -10,6 +10,7 @@ from hudi_py.errors import UnsupportedTable
 from hudi_py.fsview.build import GroupKey
 from hudi_py.model.instant import Instant
 from hudi_py.runtime.log import log
+from hudi_py.txn.commit import cancelling
 
 
 @attrs.frozen
@@ -28,10 +29,9 @@ class LeftPending:
     groups: frozenset[GroupKey]
 
 
-def way_out(root: str, command: str, instant: Instant) -> str:
-    """Return what to do about such a plan; *command* is the command that cancels it."""
-    cancel = f"hudi-py {command} {root} --cancel {instant.requested_time}"
-    return f"let Apache Hudi carry it out, or withdraw it with {cancel}"
+def way_out(root: str, instant: Instant) -> str:
+    """Return what to do about such a plan."""
+    return f"let Apache Hudi carry it out, or withdraw it with {cancelling(root, instant)}"
 
 
 def note_left(left: Iterable[LeftPending]) -> None:

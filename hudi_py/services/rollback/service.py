@@ -37,7 +37,7 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import delete_markers_of_completed
 from hudi_py.timeline.quarantine import refuse_under_undo
 from hudi_py.timeline.timeline import Timeline
-from hudi_py.txn.commit import Requested, prepared, withdraw
+from hudi_py.txn.commit import Requested, cancelling, prepared, withdraw
 from hudi_py.txn.pairs import Service
 
 _WRITE_ACTIONS = frozenset(action.value for action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT))
@@ -242,7 +242,10 @@ class RollbackService:
             self._refuse_alive(target)
             # The rollback of an attempt keeps the plan, and here there is no attempt.
             if target.state is State.REQUESTED and self._keeps_plan(target):
-                raise RefusedError(f"{target} is only planned: there is nothing to roll back yet")
+                raise RefusedError(
+                    f"{target} is only planned: there is nothing to roll back yet; withdraw its plan with "
+                    f"{cancelling(root, target)}"
+                )
             written = self._leftovers.of_pending(target)
             return CheckedRollback(planning.rollback_plan(planning.target_info(target), written, root))
         self.contents.store.deletion.permit(f"rollback of {target}")  # its rows were shown to readers

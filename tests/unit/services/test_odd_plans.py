@@ -5,7 +5,7 @@ import pytest
 
 from hudi_py.config.compaction import compaction_config
 from hudi_py.config.settings import Settings
-from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError, UnsupportedTable
+from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, RefusedError, UnsupportedTable
 from hudi_py.model.instant import Action, State
 from hudi_py.model.records import RequestedReplaceMetadata, Strategy
 from hudi_py.services.clustering.plan import stored_plan
@@ -76,7 +76,7 @@ def test_a_clustering_plan_that_would_change_rows_is_refused(version, odd):
     (pending,) = table.timeline.pending()
     files = storage.files()
     for run in (table.cluster, lambda: table.run_clustering(table.services.clustering(), pending.requested_time)):
-        with pytest.raises(error, match=words):
+        with pytest.raises(error, match=f"{words}.*hudi-py cluster .*--cancel {pending.requested_time}"):
             run()
     assert storage.files() == files
     table.cancel_clustering(pending.requested_time)
@@ -197,7 +197,7 @@ def test_a_compaction_plan_that_names_a_file_group_twice_is_refused(version, act
     twice = attrs.evolve(plan, operations=plan.operations * 2)
     time = Prepared(store, action, store.new_time(store.load())).request(twice).instant.requested_time
     table = writes.open_table(storage, **MOR)
-    with pytest.raises((CorruptMetadata, RefusedError), match="twice"):
+    with pytest.raises((CorruptMetadata, RefusedError), match=r"twice.*hudi-py compact"):
         (table.compact_logs if is_log else table.compact)(instant=time)
     assert writes.merged_rows_of(storage) == before
     (table.cancel_log_compaction if is_log else table.cancel_compaction)(time)
@@ -233,6 +233,30 @@ def test_a_compaction_plan_with_another_base_file_than_that_of_its_slice_is_refu
     table.cancel_compaction(time)
     assert table.compact()
     assert writes.merged_rows_of(storage) == before
+
+
+@pytest.mark.parametrize("kind", ["clustering", "compaction", "log compaction"])
+def test_an_overwrite_of_planned_groups_names_the_way_out(kind):
+    """By the command of the plan's kind: what nobody has begun cannot be rolled back."""
+    storage = table_of(9, MOR)
+    table = writes.open_table(storage, **MOR)
+    schedule, cancel, command = {
+        "clustering": (table.services.clustering().schedule, table.cancel_clustering, "cluster"),
+        "compaction": (table.schedule_compaction, table.cancel_compaction, "compact"),
+        "log compaction": (table.schedule_log_compaction, table.cancel_log_compaction, "compact --logs"),
+    }[kind]
+    assert schedule()
+    (pending,) = writes.open_table(storage).timeline.pending()
+    rows, time = [{"id": "new", "region": "eu", "ts": 9}], pending.requested_time
+    with pytest.raises(
+        ConflictError, match=f"{kind} {time}; carry it out with hudi-py {command}, or .* --cancel {time}"
+    ):
+        writes.upsert(storage, rows, operation="INSERT_OVERWRITE", **MOR)
+    with pytest.raises(RefusedError, match=f"only planned.*hudi-py {command} .*--cancel {time}"):
+        writes.open_table(storage).rollback(time)
+    cancel(time)
+    writes.upsert(storage, rows, operation="INSERT_OVERWRITE", **MOR)
+    assert [each["id"] for each in writes.merged_rows_of(storage) if each["region"] == "eu"] == ["new"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -294,7 +318,7 @@ def test_a_compaction_plan_with_log_files_of_another_slice_is_refused():
     assert len(older) > len(operation.delta_file_paths)
     plan = attrs.evolve(table.services.compaction().plan().plan, operations=(odd,))
     time = Prepared(store, Action.COMPACTION, store.new_time(store.load())).request(plan).instant.requested_time
-    with pytest.raises(CorruptMetadata, match="another slice"):
+    with pytest.raises(CorruptMetadata, match=r"another slice.*hudi-py compact .*--cancel"):
         writes.open_table(storage, **MOR).compact(instant=time)
     assert writes.merged_rows_of(storage) == before
 
