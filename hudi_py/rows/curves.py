@@ -139,6 +139,8 @@ def cell_ends(places: Codes, files: int) -> Codes:
         files: How many files the rows go to; fewer ends come back where places are equal.
     """
     ordered = np.sort(places)
+    # A plan may ask for millions of files, where its target size was given in another unit.
+    files = max(1, min(files, len(ordered)))
     window = len(ordered) // (10 * files)
     found: list[np.uint64] = []
     for number in range(1, files):

@@ -2,6 +2,7 @@
 
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from time import process_time
 
 import numpy as np
 import pyarrow as pa
@@ -113,6 +114,13 @@ def test_files_along_a_curve_are_whole_cells(batch_rows):
     places = np.sort(place_on("ZORDER", [Quantiles.of(each, 1 << bits).ranks(each) for each in (x, y)], bits))
     found = pieces_of(places, batch_rows, 2500, cell_ends(places, 16))
     assert [{place >> (2 * bits - 4) for place in file} for file in found] == [{cell} for cell in range(16)]
+
+
+def test_a_plan_for_more_files_than_rows_takes_no_longer():
+    """One file for each row, as for that number: a target size in megabytes, not bytes, asks for millions."""
+    places, before = np.arange(40, dtype=np.uint64) // 3, process_time()
+    assert cell_ends(places, 300_000).tolist() == cell_ends(places, 40).tolist() == list(range(1, 14))
+    assert process_time() - before < 1  # of several seconds
 
 
 def batches_of(rows):
