@@ -79,8 +79,8 @@ def planned_slices(
             continue
         if missing:
             raise CorruptMetadata(
-                f"{source}/{join_path(partition, missing[0])} is missing, and {instant} needs it; nothing was changed; "
-                "put the file back from a copy of the table"
+                f"{source}/{join_path(partition, missing[0])} is missing, and {instant} needs it; nothing was "
+                "rewritten; put the file back from a copy of the table"
             )
         wrong = _wrong_base(each, sizes[partition], context)
         if wrong is not None:
