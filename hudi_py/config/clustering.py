@@ -136,6 +136,8 @@ def clustering_config_with(
     config = clustering_config(settings)
     # One column is often given as a plain text.
     columns = (sort_by,) if isinstance(sort_by, str) else tuple(sort_by)
+    if not all(name.strip() for name in columns):
+        raise ConfigError("sort_by (--sort-by) names no column; name one, or leave it out")
     if isinstance(partitions, str):  # its letters could be partitions
         raise ConfigError(f"partitions is a list of paths: [{partitions!r}]")
     if layout is not None and layout not in LAYOUTS:

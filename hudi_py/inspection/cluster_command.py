@@ -74,7 +74,7 @@ def cluster(
     )
     opened = common.open(table)
     # Both ways of giving several: --sort-by a,b and --sort-by a --sort-by b.
-    columns = [name.strip() for each in sort_by for name in each.split(",") if name.strip()]
+    columns = [name.strip() for each in sort_by for name in each.split(",")]
     paths = [path.rstrip("/") for path in partitions]
     # An unknown partition would be planned as an empty one, and a misspelled name would look like success.
     absent = sorted(set(paths) - set(opened.partitions())) if paths else []

@@ -165,8 +165,8 @@ def stored_plan(planned: PlannedClustering, root: str, *, has_missing_partitions
     parameters: dict[str, str] = {}
     if config.sort_columns:
         parameters[SORT_COLUMNS] = ",".join(config.sort_columns)
-        if config.layout != "LINEAR":
-            parameters[LAYOUT] = config.layout
+        # The default, too: who carries the plan out may have another one set.
+        parameters[LAYOUT] = config.layout
     return ClusteringPlan(
         input_groups=tuple(_stored_group(group, root, config) for group in planned.groups),
         strategy=Strategy(class_name=_STRATEGY, strategy_params=parameters),

@@ -5,6 +5,9 @@ import random
 import pyarrow as pa
 import pytest
 
+from hudi_py.config.clustering import clustering_config_with
+from hudi_py.config.settings import Settings
+from hudi_py.errors import ConfigError
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.pieces import Pieces
@@ -93,3 +96,24 @@ def test_a_file_that_is_full_early_is_followed_by_a_whole_one():
     always_full = BaseFileOptions(max_file_bytes=1)
     assert written_rows(storage, [70, 70, 70], always_full) == [70, 70, 70]
     assert written_rows(storage, [70, 150], always_full) == [70, 100, 50]
+
+
+def test_a_plan_in_linear_order_is_carried_out_so_where_another_layout_is_set():
+    """The order belongs to the plan, also where it is the one that nobody has to name."""
+    storage = create_table(9)
+    grid = [{"id": f"k{x}{y}", "region": "eu", "ts": 1, "x": x, "y": str(y)} for y in range(4) for x in range(4)]
+    for rows in (grid[:8], grid[8:]):
+        open_table(storage, **QUICK).bulk_insert(pa.Table.from_pylist(rows, schema=SCHEMA))
+    config = clustering_config_with(Settings(QUICK), sort_by=["x", "y"], layout="linear")
+    instant = open_table(storage, **QUICK).services.clustering(config).schedule()
+    other = open_table(storage, **QUICK, **{"hoodie.layout.optimize.strategy": "ZORDER"})
+    assert other.services.clustering().execute(instant.requested_time).rows == 16
+    found = open_table(storage).rows().to_arrow().to_pylist()
+    assert [(row["x"], row["y"]) for row in found] == [(x, str(y)) for x in range(4) for y in range(4)]
+
+
+@pytest.mark.parametrize("asked", ["", [""], ["x", " "]])
+def test_an_order_by_no_column_is_refused(asked):
+    """A shell's variable that is empty would rewrite all files in no order."""
+    with pytest.raises(ConfigError, match="names no column"):
+        open_table(create_table(9), **QUICK).cluster(sort_by=asked)
