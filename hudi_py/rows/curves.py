@@ -36,7 +36,7 @@ def column_codes(column: Array, prefix: bytes = b"") -> Codes:
 
     Args:
         column: Values of a type that has an order.
-        prefix: Bytes that all values begin with.
+        prefix: Bytes that most values begin with; those below and above have the smallest and the largest number.
     """
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -96,6 +96,11 @@ def _text_codes(column: Any, prefix: bytes) -> Codes:
         is_there = at < ends
         byte = np.where(is_there, content[np.where(is_there, at, 0)], 0).astype(np.uint64)
         codes = (codes << np.uint64(8)) | byte
+    if prefix:
+        # By a sample all values begin with it, and some of the others do not.
+        others = ~compute.starts_with(plain, pattern=prefix).to_numpy(zero_copy_only=False)
+        below = compute.less(plain, pa.scalar(prefix, pa.binary())).to_numpy(zero_copy_only=False)
+        codes = np.where(others, np.where(below, np.uint64(0), np.uint64(0xFFFFFFFFFFFFFFFF)), codes)
     return codes
 
 

@@ -48,6 +48,14 @@ def test_codes_have_the_order_of_the_values(kind):
     check()
 
 
+@given(st.lists(st.text("abc", max_size=4), min_size=1, max_size=20), st.text("abc", max_size=3))
+def test_codes_keep_the_order_of_texts_that_lack_the_prefix_of_a_sample(values, prefix):
+    """The sample of a large group may know none of them."""
+    ordered = sorted(values, key=str.encode)
+    codes = column_codes(pa.array(ordered), prefix.encode()).tolist()
+    assert codes == sorted(codes)
+
+
 @pytest.mark.parametrize(("columns", "bits"), [(2, 4), (3, 3), (4, 2)])
 def test_a_hilbert_curve_goes_from_neighbour_to_neighbour(columns, bits):
     """Every point is passed once, and two points that follow each other differ by one in one column."""
