@@ -16,7 +16,7 @@ from hudi_py.config.concurrency import require_checked_by_writers
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
-from hudi_py.errors import ConfigError, ConflictError, NotFound, RefusedError, UnsupportedTable
+from hudi_py.errors import ConflictError, NotFound, RefusedError, UnsupportedTable
 from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.fsview.build import GroupKey, build_partition, latest_slices
 from hudi_py.fsview.listing import Listing
@@ -42,6 +42,7 @@ from hudi_py.services.clustering.policy import (
 )
 from hudi_py.services.rewriting.expected import Expected, expected, measured
 from hudi_py.services.rewriting.left_pending import LeftPending, note_left, refuse_in_the_way
+from hudi_py.services.rewriting.named import not_pending
 from hudi_py.services.rewriting.progress import OnGroup
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.storage.base import Entry
@@ -350,13 +351,11 @@ class ClusteringService:
             withdraw(store, [self._named(requested_time)], "it was cancelled")
 
     def _named(self, requested_time: str) -> Instant:
-        for instant in self.pending():
+        timeline = self.contents.store.load()
+        for instant in self.pending(timeline):
             if instant.requested_time == requested_time:
                 return instant
-        raise ConfigError(
-            f"{self.contents.store.storage.root} has no pending clustering {requested_time}; see hudi-py timeline "
-            "--state requested"
-        )
+        raise not_pending(self.contents.store.storage.root, "clustering", requested_time, timeline)
 
     def _refuse_unless_sound(self) -> Timeline:
         """The timeline, if no restore is pending and no completed write is lost."""

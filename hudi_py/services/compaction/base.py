@@ -26,6 +26,7 @@ from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.services.compaction.plan import Outlook
 from hudi_py.services.rewriting.expected import Expected, expected, measured
 from hudi_py.services.rewriting.left_pending import LeftPending, way_out
+from hudi_py.services.rewriting.named import not_pending
 from hudi_py.services.rewriting.progress import OnGroup, reported
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.services.rewriting.tasks import COPIES, RewriteJob
@@ -178,10 +179,7 @@ class MergingService:
         for instant in timeline.pending(self.action):
             if instant.requested_time == requested_time:
                 return instant
-        raise ConfigError(
-            f"{self.contents.store.storage.root} has no pending {self.word} {requested_time}; "
-            f"see hudi-py timeline --action {self.action.value}"
-        )
+        raise not_pending(self.contents.store.storage.root, self.word, requested_time, timeline)
 
     def job(self, instant: Instant, timeline: Timeline, counts: Callable[[str], bool]) -> RewriteJob:
         """

@@ -1,5 +1,7 @@
 """Clustering: small files become large ones, in one commit that changes no row."""
 
+import re
+
 import pyarrow as pa
 import pytest
 
@@ -71,8 +73,11 @@ def test_a_plan_waits_on_the_timeline_until_it_is_carried_out(version):
     assert table.services.clustering().schedule() is None  # the groups are taken
     assert table.services.clustering().execute(instant.requested_time).rows == 3
     assert len(files_of(storage)) == 1
-    with pytest.raises(ConfigError, match="no pending clustering"):
+    done = open_table(storage).timeline.find(instant.requested_time)
+    with pytest.raises(ConfigError, match=f"no pending clustering.*; that is {re.escape(str(done))}"):
         open_table(storage).services.clustering().execute(instant.requested_time)
+    with pytest.raises(ConfigError, match=r"no pending clustering.*timeline shows what is pending"):
+        open_table(storage).services.clustering().cancel("20200101000000000")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
