@@ -129,9 +129,9 @@ class OpenedTable(Shown):
         require_served(self.settings, use)
         require_table_served(self.config, self.settings, use, self.storage.root)
         if (
-            self.settings[keys.QUARANTINE_TAG] is not None
-            and use & (Use.CLEAN | Use.WRITE)
+            use & (Use.CLEAN | Use.WRITE)
             and not self.storage.capabilities.tags
+            and self.settings[keys.QUARANTINE_TAG] is not None
         ):
             raise refuse_tags(self.storage.root)
         # A warning only: releases of Hudi add properties, and most of them do not change how files are read.

@@ -290,6 +290,8 @@ class LocalStorage:
         return outcomes
 
     def tag_many(self, paths: Iterable[str], tag: Tag, *, remove: bool = False) -> Mapping[str, bool | StorageFailure]:
+        for path in paths:
+            check_below_root(path)
         raise refuse_tags(self._root)
 
     # ------------------------------------------------------------------ steps

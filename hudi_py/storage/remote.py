@@ -210,9 +210,9 @@ class RemoteStorage:
         return copy_then_delete(checked_moves(paths, source, target), copy, self.delete_many)
 
     def tag_many(self, paths: Iterable[str], tag: Tag, *, remove: bool = False) -> Mapping[str, bool | StorageFailure]:
+        keys = [check_below_root(path) for path in dict.fromkeys(paths)]
         if not self.capabilities.tags:
             raise refuse_tags(self._url)
-        keys = [check_below_root(path) for path in dict.fromkeys(paths)]
 
         def put(path: str) -> bool:
             value = None if remove else tag.value

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from hudi_py.errors import AlreadyExists, ConfigError, NotFound, RefusedError, StorageError
+from hudi_py.model.tag import Tag
 from hudi_py.storage.base import MUTATING_VERBS, READING_VERBS, Storage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import ReadOnlyStorage
@@ -32,15 +33,14 @@ def names(storage: Storage, folder: str = "") -> set[str]:
 
 def invoke(storage: Storage, verb: str, path: str) -> object:
     """Call *verb* with *path* wherever it takes one."""
-    values = {
-        "path": path,
-        "folder": path,
+    values = dict.fromkeys(("path", "folder"), path) | {
         "paths": [path],
         "names": ["a"],
         "data": b"data",
         "version": None,
         "source": "",
         "target": "m",
+        "tag": Tag("of", "m"),
     }
     parameters = inspect.signature(getattr(Storage, verb)).parameters
     arguments = [values[name] for name, one in parameters.items() if name != "self" and one.default is one.empty]
