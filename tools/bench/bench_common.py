@@ -138,6 +138,21 @@ class Contestant:
         raise RuntimeError(f"contestant {self.name} ended; see {self._log.name}")
 
 
+def scan(path: Path, look: Callable[[os.DirEntry[str]], object] = lambda _: None) -> int:
+    """Count the base files of a table by a bare listing. Only *look*, which gets each entry, may ask for sizes."""
+    count, folders = 0, [str(path)]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name != ".hoodie":
+                        folders.append(entry.path)
+                elif entry.name.endswith(".parquet"):
+                    look(entry)
+                    count += 1
+    return count
+
+
 # ------------------------------------------------------------------ /proc; on other systems the figures are zero
 def _own_cpu_s() -> float:
     children = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -32,6 +32,7 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 
+from bench_common import scan  # noqa: E402
 from make_table import base_file, instant_time, make_table, partition_name  # noqa: E402
 
 Figures = dict[str, Any]
@@ -110,7 +111,7 @@ def orphans(folder: Path, partitions: int, repeat: int) -> Figures:
             place = path / partition_name(number % partitions)
             (place / base_file(partitions + number, 0, STRANGER)).write_bytes(b"PAR1")
         for _ in range(repeat):
-            for name, run in (("names", _names), ("names, sizes and times", _details), ("search", _search)):
+            for name, run in (("names", scan), ("names, sizes and times", _details), ("search", _search)):
                 figures = _in_new_process(run, path)
                 assert figures["answer"] == (strangers if run is _search else made["files"] + strangers), figures
                 found.setdefault(f"{name}, {strangers} orphans", []).append(figures)
@@ -118,26 +119,8 @@ def orphans(folder: Path, partitions: int, repeat: int) -> Figures:
     return {"files": made["files"], "partitions": partitions, "runs": found}
 
 
-def _names(path: Path) -> int:
-    return _scan(path, lambda _: None)
-
-
 def _details(path: Path) -> int:
-    return _scan(path, lambda entry: entry.stat(follow_symlinks=False))
-
-
-def _scan(path: Path, look: Callable[[os.DirEntry[str]], object]) -> int:
-    count, folders = 0, [str(path)]
-    while folders:
-        with os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name != ".hoodie":
-                        folders.append(entry.path)
-                elif entry.name.endswith(".parquet"):
-                    look(entry)
-                    count += 1
-    return count
+    return scan(path, lambda entry: entry.stat(follow_symlinks=False))
 
 
 def _search(path: Path) -> int:

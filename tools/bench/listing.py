@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parents[1])]
 
-from bench_common import Meter  # noqa: E402
+from bench_common import Meter, scan  # noqa: E402
 
 _METAFILE = b"#partition metadata\ncommitTime=20260101000000000\npartitionDepth=1\n"
 _FILE = "{number:08d}-0000-0000-0000-000000000000-0_0-0-0_20260101000000000.parquet"
@@ -91,7 +91,7 @@ def make_table(path: Path, partitions: int, files: int) -> None:
 def _contestants(path: Path, hudi: str | None) -> Iterator[tuple[str, Callable[[], Figures]]]:
     yield "hudi_py, metadata table", lambda: _in_new_process(_through_metadata_table, path)
     yield "hudi_py, folders", lambda: _in_new_process(_by_folders, path)
-    yield "os.scandir", lambda: _in_new_process(_scandir, path)
+    yield "os.scandir", lambda: _in_new_process(scan, path)
     if hudi is not None:
         from real_hudi import RealHudi
 
@@ -120,20 +120,6 @@ def _listed(path: Path, settings: dict[str, str]) -> int:
 
     table = open_table(str(path), settings=settings)
     return sum(1 for _, files in table.listing.walk(details=True) for file in files if file.name.endswith(".parquet"))
-
-
-def _scandir(path: Path) -> int:
-    """Names alone; sizes would take a call for each file."""
-    count, folders = 0, [str(path)]
-    while folders:
-        with os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name != ".hoodie":
-                        folders.append(entry.path)
-                elif entry.name.endswith(".parquet"):
-                    count += 1
-    return count
 
 
 def _in_new_process(run: Callable[[Path], int], path: Path) -> Figures:
