@@ -62,7 +62,7 @@ class Commands(MutableMapping[str, click.Command]):
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: click.Command) -> None:
-        self._modules[name] = command.callback.__module__ if command.callback else ""
+        self._modules.setdefault(name, "")  # never asked for: it is loaded
         self._loaded[name] = command
 
     def __delitem__(self, name: str) -> None:

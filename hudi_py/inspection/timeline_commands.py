@@ -11,6 +11,7 @@ import click
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.instant_entry import instant_entry
 from hudi_py.inspection.options import Common, action_named, command
 from hudi_py.inspection.say import say
 
@@ -39,8 +40,6 @@ def timeline(
     all_states: bool,
 ) -> None:
     """List the instants of a table, oldest first."""
-    from hudi_py.inspection.instant_entry import instant_entry
-
     # Without the listing, which would ask the metadata table.
     opened = common.open(table).refresh_timeline()
     # Chosen before they are counted: --limit 5 with --action clean means five cleans.
@@ -67,13 +66,10 @@ def timeline(
 
 
 def _with_contents(opened: Table, instants: tuple[Instant, ...]) -> Iterator[dict[str, Any]]:
-    from hudi_py.inspection.instant_entry import instant_entry
-
     return ({**instant_entry(each), "content": _content(opened, each)} for each in instants)
 
 
 def _archived_with_contents(opened: Table, instants: tuple[Instant, ...]) -> Iterator[dict[str, Any]]:
-    from hudi_py.inspection.instant_entry import instant_entry
     from hudi_py.timeline.archive import load_archived_contents
 
     # All at once: the archive can only be read whole, so one look for each instant would read it that often.
@@ -118,8 +114,6 @@ def _content(opened: Table, instant: Instant) -> Any:
 @command
 def instant(common: Common, table: str, instant: str, state: str | None) -> None:
     """Show the decoded content of an instant."""
-    from hudi_py.inspection.instant_entry import instant_entry
-
     opened = common.open(table)
     time = opened.resolve_time(instant, exact=True)
     # Of all states: an earlier one may be asked for, and its file is another.
