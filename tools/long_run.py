@@ -44,7 +44,7 @@ def main() -> int:
     parser.add_argument("--trios", type=int, default=0, help="random sets of three actors to simulate, too")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="when to begin nothing further")
     parser.add_argument("--without", default="", choices=["", "check", "fence", "lock", "look"])
-    parser.add_argument("--writers", type=int, default=5, help="processes of one history")
+    parser.add_argument("--writers", type=int, default=None, help="processes of one history; 4 to 8 by default")
     parser.add_argument("--steps", type=int, default=25, help="of each of these processes")
     parser.add_argument("--place", default="file", help="storage and lock of the processes")
     parser.add_argument("--release", default="1.1.1", help="of Apache Hudi")
@@ -152,7 +152,7 @@ def _processes(given: argparse.Namespace) -> int:
             if beside is not None:
                 wrong, counted = beside(Path(name), seed, place)
             else:
-                wrong, counted = play(Path(name), seed, drawn(seed, given.writers, given.steps), place)
+                wrong, counted = play(Path(name), seed, drawn(seed, given.steps, given.writers), place)
         counts += counted
         broken += bool(wrong)
         print(f"seed {seed}, {given.place}: {counted.total()} steps, {len(wrong)} laws broken", flush=True)

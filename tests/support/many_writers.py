@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_py.engine.inline import LocalEngine
-from hudi_py.errors import HudiError
+from hudi_py.errors import HudiError, ServiceFailed
 from hudi_py.local.rows import ArrowRows
 from hudi_py.model.instant import Action
 from hudi_py.services.rollback.plan import RUN_AGAIN
@@ -17,6 +17,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.retry import Retry
 from hudi_py.table_statements import rows_to_delete, rows_to_update
+from hudi_py.timeline import quarantine
 from hudi_py.timeline.archive import load_archived
 from hudi_py.write_service import WriteService
 from support import writes
@@ -89,6 +90,11 @@ SERVICES: dict[str, Callable[..., Any]] = {
     "restore": lambda storage, **settings: _open(storage, settings).restore(_savepoint(storage)),
     "unpin": lambda storage, **settings: _open(storage, settings).delete_savepoint(_savepoint(storage)),
     "new column": lambda storage, **settings: service(storage, **settings).write(WIDER, "UPSERT"),
+    "lease": lambda storage, **settings: _read_twice(_open(storage, settings)),
+    "tag": lambda storage, **settings: _open(storage, {**settings, "hoodie_py.tags.hourly": 2}).create_due_tags(),
+    "orphans": lambda storage, **settings: _open(storage, settings).orphans(older_than="0m", delete=True),
+    "undo": lambda storage, **settings: _undo(_open(storage, settings)),
+    "maintain": lambda storage, **settings: _all_done(_open(storage, settings).maintain()),
 }
 _PINNED = frozenset({"restore", "unpin"})
 """They need a savepoint, which the others then find."""
@@ -110,6 +116,25 @@ def _savepoint(storage: Storage) -> str:
     return writes.open_table(storage).timeline.commits.completed()[0].requested_time
 
 
+def _read_twice(table: Any) -> None:
+    """What a lease keeps is there as often as it is read, whatever others do meanwhile."""
+    with table.lease(ttl="1h") as snapshot:
+        first = _sorted(snapshot.rows())
+        _newest(table.storage)  # looks at the timeline, so others go on here
+        assert _sorted(snapshot.rows()) == first
+
+
+def _undo(table: Any) -> None:
+    for name in quarantine.removals(table.storage):
+        table.undo(name)
+
+
+def _all_done(report: Any) -> None:
+    """A step that failed fails the whole, as a process tells by its exit code."""
+    for each in report.failed:
+        raise ServiceFailed(f"{each.step.value}: {each.error}")
+
+
 def _newest(storage: Storage) -> str:
     return writes.open_table(storage).timeline.commits.completed()[-1].requested_time
 
@@ -118,7 +143,7 @@ def table(version: int, kind: str = "COPY_ON_WRITE", names: tuple[str, ...] = ()
     """
     A table with two commits and three rows; of a merge-on-read table one lies in a log file.
 
-    What some of *names* need is there, too: a savepoint of the first commit, or a second log file.
+    What some of *names* need is there, too: a savepoint of the first commit, a second log file, or files in quarantine.
     """
     storage = writes.create_table(version, **{"hoodie.table.type": kind})
     writes.upsert(storage, [*writes.OLD, {"id": "d", "region": "eu", "ts": 3}])
@@ -127,12 +152,18 @@ def table(version: int, kind: str = "COPY_ON_WRITE", names: tuple[str, ...] = ()
     if "compact logs" in names:
         writes.upsert(storage, [{"id": "d", "region": "eu", "ts": 3}])
     writes.upsert(storage, [{"id": "d", "region": "eu", "ts": 4}])
+    if "undo" in names:
+        writes.open_table(storage, **{"hoodie_py.clean.quarantine": True}).clean(file_versions_retained=1)
     return storage
 
 
 def contents(storage: Storage) -> list[tuple[str, str, int]]:
     """All rows, sorted: a key that is there twice is seen."""
-    found = writes.open_table(storage).rows().to_arrow()
+    return _sorted(writes.open_table(storage).rows())
+
+
+def _sorted(rows: Any) -> list[tuple[str, str, int]]:
+    found = rows.to_arrow()
     if not found.num_rows:  # without any commit there are no columns either
         return []
     return sorted((row["region"], row["id"], row["ts"]) for row in found.select(writes.SCHEMA.names).to_pylist())

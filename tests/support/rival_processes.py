@@ -52,6 +52,7 @@ class Play:
         faults: How many of them are killed or stopped.
         is_troubled: Whether storage calls fail now and then.
         clock_jumps: By how many seconds clocks are set; None for hardly.
+        keeps_removed: Whether cleans move files into quarantine.
     """
 
     version: int
@@ -61,10 +62,12 @@ class Play:
     faults: int
     is_troubled: bool = False
     clock_jumps: tuple[float, ...] | None = None
+    keeps_removed: bool = False
 
 
-def drawn(seed: int, workers: int, count: int) -> Play:
-    """A play: each version, both types, with and without trouble of the storage, some with clocks that jump."""
+def drawn(seed: int, count: int, workers: int | None = None) -> Play:
+    """A play: 4 to 8 workers, each version, both types, with and without trouble, some with clocks that jump."""
+    workers = workers or 4 + seed // 7 % 5
     return Play(
         version=(6, 8, 9)[seed % 3],
         kind=("COPY_ON_WRITE", "MERGE_ON_READ")[seed % 2],
@@ -73,6 +76,7 @@ def drawn(seed: int, workers: int, count: int) -> Play:
         faults=workers // 2,
         is_troubled=seed % 4 >= 2,
         clock_jumps=JUMPS if seed % 5 == 0 else None,
+        keeps_removed=seed % 7 < 3,
     )
 
 
@@ -99,7 +103,8 @@ def play(
     Returns:
         What is wrong, and how often each thing was done.
     """
-    given = {"location": str(folder / "table"), "settings": {**SETTINGS, **place.lock, **more}, **place.where}
+    settings = {**SETTINGS, **place.lock, "hoodie_py.clean.quarantine": wanted.keeps_removed, **more}
+    given = {"location": str(folder / "table"), "settings": settings, **place.where}
     if wanted.clock_jumps is not None:
         given["clock_jumps"] = wanted.clock_jumps
     arena = Arena(**given, is_troubled=wanted.is_troubled)

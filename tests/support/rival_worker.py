@@ -12,19 +12,22 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import attrs
 import pyarrow as pa
 
-from hudi_py.errors import ConflictError, HudiError, OutcomeUnknown, ServiceFailed, StorageError
+from hudi_py.errors import ConflictError, HudiError, NotFound, OutcomeUnknown, ServiceFailed, StorageError
 from hudi_py.runtime.clock import Clock, SystemClock
+from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.storage.base import MUTATING_VERBS, Storage
 from hudi_py.storage.factory import open_storage
 from hudi_py.storage.wrappers import DelegatingStorage, Paths
 from hudi_py.table import Table
+from hudi_py.timeline import quarantine
 from hudi_py.txn.table_lock import TableLock
 
 T = TypeVar("T")
@@ -32,7 +35,10 @@ BATCH = 3
 COUNTER = "counter"
 REGIONS = ("eu", "us")
 WEIGHTS = {"insert": 5, "increment": 4, "upsert": 3, "delete": 2, "read": 3, "clean": 1, "failed": 1, "savepoint": 1,
-           "archive": 1, "compact": 1, "cluster": 1, "undone": 1}  # fmt: skip
+           "archive": 1, "compact": 1, "cluster": 1, "undone": 1, "lease": 2, "tag": 1, "orphans": 1, "undo": 1,
+           "maintain": 1}  # fmt: skip
+LEASE_TTL = "30s"
+"""Longer than processes are stopped, so a lease only ends before its reader where clocks jump."""
 SCHEMA = pa.schema([("id", pa.string()), ("region", pa.string()), ("batch", pa.string()), ("n", pa.int64())])
 
 
@@ -128,6 +134,8 @@ class Worker:
         self.clock = JumpingClock(random.Random(seed), arena.clock_jumps)
         self.batches: list[str] = []
         self.last_counted = 0
+        self.leased: Leased | None = None
+        self.tags: list[str] = []
 
     def table(self) -> Table:
         trouble = random.Random(self.chance.random())
@@ -144,6 +152,9 @@ class Worker:
                 self.clock.jump()
             self.note({"what": what, "batch": batch})
             self.note(self.ended(what, batch))
+        if self.leased is not None:
+            self.note({"what": "lease", "batch": ""})
+            self.note(self.ended("lease", ""))
 
     def ended(self, what: str, batch: str) -> dict[str, Any]:
         """Do it, and tell how it ended: ``failed`` promises that nothing happened."""
@@ -188,17 +199,62 @@ class Worker:
         self.note({"also": "written"})
         self.table().rollback(result.instant)
 
+    def _lease(self, _: str) -> None:
+        """Take one, or read again what the one that is held keeps, and give it back."""
+        if self.leased is None:
+            self.leased = Leased.take(self.table())
+            return
+        leased, self.leased = self.leased, None
+        told = leased.read_again()
+        if told is not None and (told.is_wrong or not self.may_expire):
+            self.note({"violation": f"a lease since {leased.since:.0f} s: {told.text}"})
+
+    @property
+    def may_expire(self) -> bool:
+        """Whether a lease that is renewed can be taken for dead by those whose clocks are ahead."""
+        return max(map(abs, self.arena.clock_jumps)) > 5
+
+    def _tag(self, batch: str) -> None:
+        """Make one, or read the one before and delete it."""
+        if not self.tags:
+            self.table().create_savepoint(name=batch)
+            self.tags.append(batch)
+            return
+        name = self.tags.pop()
+        self.judge_whole(self.table().rows(as_of=name).to_arrow().to_pylist(), f"the tag {name}")
+        self.table().delete_savepoint(name)
+
+    def _orphans(self, _: str) -> None:
+        self.table().orphans(older_than="0m")
+
+    def _undo(self, _: str) -> None:
+        table = self.table()
+        for name in quarantine.removals(table.storage)[-1:]:
+            table.undo(name)
+
+    def _maintain(self, _: str) -> None:
+        failed = self.table().maintain().failed
+        if failed:
+            raise ServiceFailed("; ".join(f"{each.step.value}: {each.error}" for each in failed))
+
     def _read(self, _: str) -> None:
         self.judge_read(self.table().rows().to_arrow().to_pylist())
 
     def judge_read(self, found: list[dict[str, Any]]) -> None:
         """Note what no snapshot can show: half a batch, a counter that went back."""
+        counted = self.judge_whole(found, "a read")
+        if counted < self.last_counted:
+            self.note({"violation": f"a read saw {counted} after {self.last_counted}"})
+        self.last_counted = max(self.last_counted, counted)
+
+    def judge_whole(self, found: list[dict[str, Any]], what: str) -> int:
+        """Note half a batch, or another number of counters than one; return what it counted."""
         counts = Counter(row["batch"] for row in found if row["batch"])
         torn = {batch: count for batch, count in counts.items() if count != BATCH}
         counted = [row["n"] for row in found if row["id"] == COUNTER]
-        if torn or len(counted) != 1 or counted[0] < self.last_counted:
-            self.note({"violation": f"a read saw {torn} and {counted} after {self.last_counted}"})
-        self.last_counted = max([self.last_counted, *counted])
+        if torn or len(counted) != 1:
+            self.note({"violation": f"{what} saw {torn} and the counters {counted}"})
+        return max(counted, default=0)
 
     def _clean(self, _: str) -> None:
         self.table().clean()
@@ -220,6 +276,68 @@ class Worker:
 
     def _cluster(self, _: str) -> None:
         self.table().cluster()
+
+
+class Told(NamedTuple):
+    """
+    What is wrong with a second reading.
+
+    Args:
+        text: In words.
+        is_wrong: Whether it gave other rows, rather than an error.
+    """
+
+    text: str
+    is_wrong: bool
+
+
+@attrs.frozen
+class Leased:
+    """
+    A lease that this process holds, and what was read under it at first.
+
+    Args:
+        held: Gives it back when it is closed.
+        snapshot: What is kept.
+        rows: Of it.
+        taken_s: When it was taken.
+    """
+
+    held: ExitStack
+    snapshot: Snapshot
+    rows: list[dict[str, Any]]
+    taken_s: float
+
+    @classmethod
+    def take(cls, table: Table) -> Leased:
+        """Take one, and read."""
+        with ExitStack() as stack:
+            snapshot = stack.enter_context(table.lease(ttl=LEASE_TTL))
+            rows = _sorted(snapshot)
+            return cls(stack.pop_all(), snapshot, rows, time.monotonic())
+
+    @property
+    def since(self) -> float:
+        """Seconds since it was taken."""
+        return time.monotonic() - self.taken_s
+
+    def read_again(self) -> Told | None:
+        """Read, and give it back; None if the rows are the same, or could not be read for another reason."""
+        with self.held:
+            try:
+                found = _sorted(self.snapshot)
+            except HudiError as error:
+                if isinstance(error, StorageError) and not isinstance(error, NotFound):  # of trouble with the storage
+                    return None
+                return Told(f"{type(error).__name__}: {error}", is_wrong=False)
+        if found != self.rows:
+            return Told(f"{len(found)} rows after {len(self.rows)}", is_wrong=True)
+        return None
+
+
+def _sorted(snapshot: Snapshot) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = snapshot.rows().to_arrow().to_pylist()
+    return sorted(rows, key=lambda row: str(row["id"]))
 
 
 def tell_of_lost_locks(worker: Worker) -> None:
