@@ -25,6 +25,7 @@ _WHERE: Final = """Show only rows that meet CONDITION, as in Spark SQL: = != < <
     that cannot have such a row are not opened."""
 
 _RULED_OUT_BY: Final = {
+    "partitions": "their partitions",
     "record_index": "the record index",
     "metadata_table": "column statistics",
     "bloom_filters": "Bloom filters",

@@ -120,7 +120,8 @@ class FileCount:
 
     Args:
         read: Files whose rows were read.
-        skipped: Files in which no row can meet the conditions; the next three are parts of this number.
+        skipped: Files in which no row can meet the conditions; the next four are parts of this number.
+        by_partitions: Files that were not opened because of the paths of their partitions.
         by_record_index: Files that were not opened because the record index names others.
         by_metadata_table: Files that were not opened because of `column_stats` in the metadata table.
         by_bloom_filters: Files that were not read because of Bloom filters in the metadata table or in the files. The
@@ -129,6 +130,7 @@ class FileCount:
 
     read: int = 0
     skipped: int = 0
+    by_partitions: int = 0
     by_record_index: int = 0
     by_metadata_table: int = 0
     by_bloom_filters: int = 0
@@ -137,6 +139,7 @@ class FileCount:
     def skipped_by(self) -> dict[str, int]:
         """Number of skipped files by what ruled them out; the numbers add up to `skipped`."""
         named = {
+            "partitions": self.by_partitions,
             "record_index": self.by_record_index,
             "metadata_table": self.by_metadata_table,
             "bloom_filters": self.by_bloom_filters,
@@ -147,6 +150,7 @@ class FileCount:
         """Add the counts of *other*."""
         self.read += other.read
         self.skipped += other.skipped
+        self.by_partitions += other.by_partitions
         self.by_record_index += other.by_record_index
         self.by_metadata_table += other.by_metadata_table
         self.by_bloom_filters += other.by_bloom_filters

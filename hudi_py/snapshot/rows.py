@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hudi_py.model.files import FileSlice
     from hudi_py.rows.condition import Path
     from hudi_py.rows.log_reading import LogReading
+    from hudi_py.rows.partition_values import PartitionValues
     from hudi_py.rows.path_columns import PathColumns
     from hudi_py.rows.predicate import Bounds, ColumnFilter, Filter, RowFilter
     from hudi_py.rows.time_partitions import TimePartitions
@@ -65,7 +66,7 @@ class ReadSlice:
         stored: Columns that are read: those asked for, and those that *filters* need.
         names: Names of the columns asked for.
         filters: Conditions that all have to be met.
-        logs, time_partitions, lost, path_columns: As for `Rows`.
+        logs, time_partitions, lost, path_columns, partition_values: As for `Rows`.
         wanted: The only record keys that rows meeting *filters* can have; None if unknown.
         use_threads: As for `hudi_py.rows.read.read_batches`.
     """
@@ -79,6 +80,7 @@ class ReadSlice:
     lost: Callable[[FileSlice, NotFound], NotFound] | None
     path_columns: PathColumns | None
     wanted: HashedKeys | None
+    partition_values: PartitionValues | None = None
     use_threads: bool = True
 
     @property
@@ -116,6 +118,11 @@ class ReadSlice:
         from hudi_py.rows.slice_reader import read_slices
 
         columns = self.path_columns
+        if columns is None and self.partition_values is not None and file_slice.is_plain:
+            values = self.partition_values.shown(file_slice.partition_path, self.stored)
+            if values:
+                yield from self._rows_with(values, file_slice, count)
+                return
         # Statistics know nothing of columns that files lack, so conditions are applied once the values are filled in.
         filters = self.filters if columns is None else ()
         for batch in read_slices(
@@ -132,6 +139,28 @@ class ReadSlice:
                 yield batch
             else:
                 yield filtered(columns.filled(batch, file_slice.partition_path), self.filters)
+
+    def _rows_with(
+        self, values: Mapping[str, Any], file_slice: FileSlice, count: FileCount | None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a slice whose partition columns have the values of its path; stored ones are not read."""
+        import pyarrow as pa
+
+        from hudi_py.rows.partition_values import with_values
+        from hudi_py.rows.predicate import Filter, filtered
+        from hudi_py.rows.slice_reader import read_slices
+
+        early: list[RowFilter] = []
+        late: list[RowFilter] = []
+        for each in self.filters:
+            is_late = isinstance(each, Filter) and any(leaf.path[0] in values for leaf in each.leaves)
+            (late if is_late else early).append(each)
+        others = [field for field in self.stored if field.name not in values]
+        stored = pa.schema(others) if others else self.stored  # a batch needs a column to have a length
+        for batch in read_slices(
+            self.storage, [file_slice], stored, self.logs, early, count, self.wanted, use_threads=self.use_threads
+        ):
+            yield filtered(with_values(batch, values, self.stored), late)
 
 
 class Rows(Batches):
@@ -153,6 +182,7 @@ class Rows(Batches):
         lost: Explains an error about a file of a slice that is missing when it is read.
         path_columns: Columns that files lack; None if they have all.
         indexes: Indexes of record keys; None without any.
+        partition_values: What paths tell of the values of partition columns; None for nothing.
 
     Attributes:
         schema: Columns of the batches, a `pyarrow.Schema`.
@@ -180,11 +210,13 @@ class Rows(Batches):
         lost: Callable[[FileSlice, NotFound], NotFound] | None = None,
         path_columns: PathColumns | None = None,
         indexes: KeyIndexes | None = None,
+        partition_values: PartitionValues | None = None,
     ) -> None:
         # Without columns and conditions, which `narrowed` replaces.
         self._again = partial(
             Rows, storage, slices, schema, statistics=statistics, partition_fields=partition_fields, commits=commits,
             logs=logs, time_partitions=time_partitions, lost=lost, path_columns=path_columns, indexes=indexes,
+            partition_values=partition_values,
         )  # fmt: skip
         self._lost = lost
         self._storage = storage
@@ -193,6 +225,7 @@ class Rows(Batches):
         self._path_columns = path_columns
         self._statistics = statistics if path_columns is None else None  # statistics lack columns that files lack
         self._indexes = indexes
+        self._partition_values = partition_values
         self.schema = chosen_columns(schema, columns, with_meta=with_meta)
         self._read_schema = self.schema
         self._filters: tuple[Filter, ...] = ()
@@ -274,6 +307,7 @@ class Rows(Batches):
             lost=self._lost,
             path_columns=self._path_columns,
             wanted=wanted,
+            partition_values=self._partition_values,
         )
         return Pieces(read=read, pieces=slices, sizes=tuple(map(size_of, slices)))
 
@@ -312,8 +346,8 @@ class Rows(Batches):
         """
         Number of files that the last iteration skipped, by what ruled them out.
 
-        ``record_index``, ``metadata_table`` (its `column_stats`), ``bloom_filters`` (of the metadata table or in the
-        files) and ``footers`` (the files' own statistics).
+        ``partitions`` (their paths), ``record_index``, ``metadata_table`` (its `column_stats`), ``bloom_filters`` (of
+        the metadata table or in the files) and ``footers`` (the files' own statistics).
         """
         return self.count.skipped_by
 
@@ -329,8 +363,9 @@ class Rows(Batches):
         """The slices that the metadata table does not rule out, and so have to be opened."""
         from hudi_py.snapshot.key_index import slices_of_keys, without_keys_ruled_out
 
+        slices, count = self._in_partitions(), self.count
+        count.by_partitions = len(self._slices) - len(slices)
         # The most selective first: the record index leaves few slices, and then statistics are not worth their reading.
-        slices, count = self._slices, self.count
         named = None
         if keys is not None and self._indexes is not None:
             named = slices_of_keys(slices, keys, partial(self._indexes.record_index, slices))
@@ -339,7 +374,10 @@ class Rows(Batches):
                 slices = named
         # A few named slices are opened at once: statistics would cost more requests than they save.
         if self._filters and self._statistics is not None and (named is None or len(named) > _FEW_SLICES):
-            left = _not_ruled_out(slices, self._filters, self._statistics)
+            values = self._partition_values
+            # What is stored of a column that shows the path does not rule out what is shown.
+            stored = [each for each in self._filters if values is None or not values.decides(each)]
+            left = _not_ruled_out(slices, stored, self._statistics)
             count.by_metadata_table = len(slices) - len(left)
             slices = left
         if wanted is not None and self._indexes is not None and named is None:
@@ -348,6 +386,14 @@ class Rows(Batches):
             slices = left
         count.skipped = len(self._slices) - len(slices)
         return slices
+
+    def _in_partitions(self) -> Sequence[FileSlice]:
+        """The slices of partitions that may hold rows, by their paths."""
+        may_hold = None if self._partition_values is None else self._partition_values.chooser(self._filters)
+        if may_hold is None:
+            return self._slices
+        # Other files of a bootstrapped table, and those with renamed columns, are looked into.
+        return [each for each in self._slices if not each.is_plain or may_hold(each.partition_path)]
 
     @staticmethod
     def _check_not_asked_for(

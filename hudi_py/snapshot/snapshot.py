@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from hudi_py.formats.column_history import MovedColumns
     from hudi_py.rows.condition import Where
     from hudi_py.rows.log_reading import LogReading
+    from hudi_py.rows.partition_values import PartitionValues
     from hudi_py.rows.path_columns import PathColumns
     from hudi_py.rows.predicate import ColumnFilter
     from hudi_py.rows.time_partitions import TimePartitions
@@ -175,7 +176,15 @@ class Snapshot(Shown):
             commits=self.row_commits(), time_partitions=self._shown_partitions(read_optimized=read_optimized),
             lost=partial(lost_meanwhile, self._contents), path_columns=self._path_columns(),
             indexes=self._key_indexes(read_optimized=read_optimized),
+            partition_values=self._partition_values(read_optimized=read_optimized),
         )  # fmt: skip
+
+    def _partition_values(self, *, read_optimized: bool) -> PartitionValues:
+        """What paths tell of the values of partition columns."""
+        from hudi_py.rows.partition_values import partition_values_of
+
+        is_merged = self.config.table_type is TableType.MERGE_ON_READ and not read_optimized
+        return partition_values_of(self.config, merged=is_merged)
 
     def _shown_partitions(self, *, read_optimized: bool) -> TimePartitions | None:
         """As `_time_partitions`, for one kind of read."""

@@ -25,7 +25,7 @@ KEYED = [
     "cow_bucket-0.15.0",
 ]
 KEY = "_hoodie_record_key"
-NAMES = {"record_index", "metadata_table", "bloom_filters", "footers"}
+NAMES = {"partitions", "record_index", "metadata_table", "bloom_filters", "footers"}
 
 
 def set_property(path, name, value):
