@@ -20,7 +20,7 @@ from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import NOT_DATA
-from hudi_py.rows.condition import Where, Word, leaves_of
+from hudi_py.rows.condition import Condition, Where, Word, leaves_of
 from hudi_py.rows.expression import Expression
 from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.paired_condition import rows_met
@@ -102,6 +102,11 @@ class Merge:
     source: pa.Table
     on: tuple[str, ...]
     clauses: tuple[Clause, ...]
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """See `hudi_py.table_statements.Statement`: whether a row matches is known only once it is read."""
+        return ()
 
     def __attrs_post_init__(self) -> None:
         """Refuse clauses that make no sense together."""

@@ -33,6 +33,10 @@ from hudi_py.writing.found import Found
 class Statement(Protocol):
     """A change of rows of a table, which finds them itself."""
 
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """What all stored rows meet that it depends on; empty where it depends on all rows."""
+
     def check(self, generator: KeyGenerator, schema: pa.Schema) -> None:
         """
         Refuse what cannot be done whatever rows the table has, before the write begins.

@@ -38,8 +38,10 @@ from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.formats.schema_evolution import ResolvedSchema, resolve_schema
 from hudi_py.local.rows import ArrowRows
 from hudi_py.model.records import CommitMetadata
+from hudi_py.rows.bound_where import bound_filters
 from hudi_py.rows.column_ids import ColumnIds
 from hudi_py.rows.keys import KeyGenerator
+from hudi_py.rows.partition_values import partition_values_of
 from hudi_py.rows.precedence import MergeMode, MergeRules, merge_rules_of
 from hudi_py.rows.shown_times import ShownTimes
 from hudi_py.rows.stored_keys import StoredKeys
@@ -208,7 +210,11 @@ class WriteService:
             found.check(transaction.instant_time, results)
             return results
 
-        based_on = BasedOn(schema=text, ids=_latest(ids), by_bucket=buckets is not None, by_condition=True)
+        values = partition_values_of(table.config, merged=False)
+        based_on = BasedOn(
+            schema=text, ids=_latest(ids), by_bucket=buckets is not None, by_condition=True,
+            may_hold=values.chooser(bound_filters(statement.conditions, schema.schema)),
+        )  # fmt: skip
         return self._run(table, operation, schema.text, ids, schema, write_files, words, based_on)
 
     def drop_partitions(

@@ -14,7 +14,7 @@ docs/decisions/many-writers.md shows `RULES` for people. Source: rules/table-ser
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from typing import Final, TypeAlias
 
@@ -87,16 +87,19 @@ class Reads:
 
     Args:
         partitions: Relative paths; None for all, new ones included.
+        may_hold: Which of these the conditions of the write do not rule out; None for all.
         by_condition: Whether changed rows matter, too, because they may meet its condition now. For one that looked for
             keys only new rows do: other rows do not get its keys.
     """
 
     partitions: frozenset[str] | None = frozenset()
+    may_hold: Callable[[str], bool] | None = None
     by_condition: bool = False
 
     def of(self, partitions: Iterable[str]) -> list[str]:
         """Return those of *partitions* that were read, sorted."""
-        return sorted(path for path in partitions if self.partitions is None or path in self.partitions)
+        read = sorted(path for path in partitions if self.partitions is None or path in self.partitions)
+        return read if self.may_hold is None else list(filter(self.may_hold, read))
 
 
 @attrs.frozen(kw_only=True)

@@ -7,7 +7,7 @@ is: its files say what they replace, so nothing of it has to be written again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -48,6 +48,7 @@ class BasedOn:
         ids: Columns with their ids before this write; None without schema on read.
         by_bucket: Whether the table has a bucket index.
         by_condition: Whether the rows to change were found by a condition.
+        may_hold: Which partitions that condition does not rule out; None for all.
         dropped: Partitions that the write drops.
         everywhere: Whether keys were looked up in all partitions, as with a global index.
         searched: Whether an insert looked its keys up.
@@ -57,6 +58,7 @@ class BasedOn:
     ids: str | None = None
     by_bucket: bool = False
     by_condition: bool = False
+    may_hold: Callable[[str], bool] | None = None
     dropped: Collection[str] = ()
     everywhere: bool = False
     searched: bool = False
@@ -176,7 +178,7 @@ class Rivals:
         if kind is Kind.APPEND and not self.based_on.searched:
             return Reads()
         if self.based_on.by_condition or metadata.operation_type == _ALL:
-            return Reads(partitions=None, by_condition=self.based_on.by_condition)
+            return Reads(partitions=None, may_hold=self.based_on.may_hold, by_condition=self.based_on.by_condition)
         if self.based_on.everywhere:  # another write may have added the same key to any partition
             return Reads(partitions=None)
         text = metadata.extra_metadata.get("schema") or ""

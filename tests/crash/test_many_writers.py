@@ -14,6 +14,7 @@ from hudi_py.local.rows import ArrowRows
 from hudi_py.model.instant import Action
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.wrappers import DelegatingStorage
+from hudi_py.table_statements import rows_to_update
 from hudi_py.timeline.properties_file import update_properties
 from support import writes
 from support.laws import SHARE
@@ -67,6 +68,47 @@ def test_the_simulation_finds_what_is_taken_out(part):
 def test_a_writer_that_is_taken_for_dead_leaves_nothing(version):
     """Whenever another process rolls it back, also while it writes its files."""
     assert not any(violations(version, ("upsert new", "rollback pending"), 1))
+
+
+class Meanwhile:
+    """A statement during which another process does something."""
+
+    def __init__(self, statement, storage, other):
+        self.statement, self.storage, self.other = statement, storage, other
+        self.conditions = statement.conditions
+
+    def check(self, *given):
+        self.statement.check(*given)
+
+    def find(self, *given):
+        found = self.statement.find(*given)
+        if self.other is not None:
+            other, self.other = self.other, None
+            other(self.storage)
+        return found
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize(
+    ("where", "retries"),
+    [
+        ("region = 'eu' and ts = 4", 0),
+        ("region in ('eu', 'ap') and ts = 4", 0),
+        ("_hoodie_partition_path != 'us' and ts = 4", 0),
+        ("(region = 'us' or ts = 4) and id = 'd'", 1),
+        ("ts = 4", 1),
+    ],
+)
+def test_a_statement_reads_the_partitions_of_its_condition(version, where, retries):
+    """What others change elsewhere cannot meet it; what they change there may, and it is done again."""
+    storage = table(version)
+    statement = Meanwhile(
+        rows_to_update({"ts": "ts + 100"}, where),
+        storage,
+        lambda storage: service(storage).write(rows(("b", "us", 20)), "UPSERT"),
+    )
+    assert service(storage).change(statement, "UPSERT").retries == retries
+    assert contents(storage) == [("eu", "a", 1), ("eu", "d", 104), ("us", "b", 20)]
 
 
 class Overtaken:

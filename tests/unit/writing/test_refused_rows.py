@@ -87,6 +87,8 @@ def test_a_refused_statement_is_abandoned_at_once(version, error, policy):
     writes.upsert(storage, writes.OLD)
 
     class Statement:
+        conditions = ()
+
         def check(self, *_):
             pass
 
