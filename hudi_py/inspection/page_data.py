@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
 from hudi_py.errors import HudiError
@@ -11,6 +11,7 @@ from hudi_py.inspection.check_command import finding_entry
 from hudi_py.inspection.du_command import usage_entry
 from hudi_py.inspection.life_commands import event_entry
 from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
@@ -47,6 +48,7 @@ def page_document(opened: Table, *, now: datetime | None = None, options: CleanO
     # Without the archive, if that is damaged: the page says so, and shows the rest.
     events = _part(problems, lambda: opened.history(archived=True)) or opened.history()
     findings = opened.doctor(now=now, **chosen)
+    simulations, not_simulated = _simulations(opened, events, problems)
     return {
         "schema_version": 1,
         "generated_at": moment.isoformat(timespec="seconds"),
@@ -59,6 +61,7 @@ def page_document(opened: Table, *, now: datetime | None = None, options: CleanO
             "record_key": list(config.record_key_fields),
             "partitioned_by": list(config.partition_fields),
             "ordered_by": list(config.ordering_fields),
+            "zone": "UTC" if opened.zone is timezone.utc else "local time",
         },
         "version": version_of(opened),
         "findings": [finding_entry(finding) for finding in findings],
@@ -69,8 +72,9 @@ def page_document(opened: Table, *, now: datetime | None = None, options: CleanO
         "files_left_out": max(0, sum(use.partition_path is not None for use in uses) - FILES_MAX),
         "events": [_event(opened, event) for event in events[-EVENTS_MAX:]],
         "events_left_out": max(0, len(events) - EVENTS_MAX),
-        "simulations": _simulations(opened, events, problems),
-        "problems": problems,
+        "simulations": simulations,
+        "not_simulated": not_simulated,
+        "problems": list(dict.fromkeys(problems)),
     }
 
 
@@ -142,19 +146,27 @@ def _files(uses: Iterable[FileUse]) -> list[dict[str, Any]]:
 def _event(opened: Table, event: Event) -> dict[str, Any]:
     entry = event_entry(event)
     try:
-        entry["at"] = parse_instant_time(event.instant.requested_time, opened.zone).timestamp()
+        time = parse_instant_time(event.instant.requested_time, opened.zone)
+        entry["at"] = time.timestamp()
+        offset = time.utcoffset()
+        # A chart shows the times that stand in the instants, not those of the zone that the browser is in.
+        entry["utc_offset"] = 0 if offset is None else offset.total_seconds()
     except (ValueError, OverflowError):
-        entry["at"] = None
+        entry["at"], entry["utc_offset"] = None, 0
     partitions = entry["partitions"]
     return {**entry, "partitions": partitions[:20], "partition_count": len(partitions)}
 
 
-def _simulations(opened: Table, events: Iterable[Event], problems: list[str]) -> list[dict[str, Any]]:
-    """The table's size over time under several retentions, each as points of time and bytes."""
+def _simulations(
+    opened: Table, events: Iterable[Event], problems: list[str]
+) -> tuple[list[dict[str, Any]], str | None]:
+    """The table's size over time under several retentions, each as points of time and bytes; or why there are none."""
     commits = sum(event.numbers.files_written > 0 for event in events)
     # A single commit has nothing to show; too many would keep the page waiting.
-    if not 1 < commits <= COMMITS_MAX:
-        return []
+    if commits < 2:
+        return [], f"it takes two commits, and this table has {commits or 'none'}"
+    if commits > COMMITS_MAX:
+        return [], f"{counted(commits, 'commit')} take long; hudi-py simulate replays them at a shell"
     found: list[dict[str, Any]] = []
     for retained in _RETENTIONS:
         # Retaining more than there are changes nothing any more.
@@ -162,7 +174,7 @@ def _simulations(opened: Table, events: Iterable[Event], problems: list[str]) ->
             break
         simulated = _part(problems, lambda count=retained: opened.simulate(commits_retained=count))
         if simulated is None:
-            return found
+            return found, "a part that it needs cannot be read; see the findings"
         found.append(
             {
                 "commits_retained": retained,
@@ -173,7 +185,7 @@ def _simulations(opened: Table, events: Iterable[Event], problems: list[str]) ->
                 "points": [[_at(opened, step.time), step.bytes] for step in simulated.steps],
             }
         )
-    return found
+    return found, None
 
 
 def _at(opened: Table, time: str) -> float | None:

@@ -10,6 +10,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any, Final
 
+from hudi_py.inspection.say import visible
+from hudi_py.model.words import counted
+
 _PARTS: Final = {"@UPLOT_CSS@": "uplot.css", "@CSS@": "page.css", "@UPLOT_JS@": "uplot.js", "@JS@": "page.js"}
 _SCRIPTS: Final = ("@UPLOT_JS@", "@JS@")
 
@@ -30,7 +33,7 @@ def page_html(document: Any, title: str) -> str:
     hashes = " ".join(f"'sha256-{_hash(parts[mark])}'" for mark in _SCRIPTS)
     values = {
         **parts,
-        "@TITLE@": escape(title),
+        "@TITLE@": escape(visible(title)),
         "@POLICY@": policy(hashes),
         "@DATA@": script_json(document),
     }
@@ -41,8 +44,12 @@ def page_html(document: Any, title: str) -> str:
 
 def list_html(links: Sequence[tuple[str, str]]) -> str:
     """Return a page with links, as pairs of address and text; it has no script."""
-    items = "".join(f'<li><a href="{escape(url)}">{escape(text)}</a></li>' for url, text in links)
-    return _plain_html("Tables", f"<ul>{items}</ul>")
+    items = "".join(f'<li><a href="{escape(url)}">{escape(visible(text))}</a></li>' for url, text in links)
+    about = (
+        f'<p class="hint">{counted(len(links), "table")}. For programs: <a href="/api">JSON</a>, '
+        '<a href="/metrics">metrics</a>.</p>'
+    )
+    return _plain_html("Tables", f'{about}<ul class="list">{items}</ul>')
 
 
 def api_html(rows: str) -> str:

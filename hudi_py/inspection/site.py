@@ -277,6 +277,7 @@ class Site:
             known = self._documents.get(number)
             if known is None or known["version"] != version_of(opened):
                 known = {**page_document(opened, options=self._options), "live": f"/t/{number}/"}
+                known["list"] = len(self.tables) > 1
                 if self._actions is not None:
                     known["actions"] = [{"name": each.name, "summary": each.summary} for each in ACTIONS]
                 self._documents[number] = known

@@ -2,12 +2,26 @@
 (() => {
   // Text of the table is only ever set as textContent: nothing in it can become markup.
   const byId = (id) => document.getElementById(id);
+  // Control characters and marks that turn the direction of text are shown as escapes, as on the command line: else a
+  // name could look like another one. Lines of a text are split by its writer, never by a name in it.
+  const CONTROL = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+  const visible = (text) => String(text).replace(CONTROL, (mark) => {
+    const code = mark.charCodeAt(0), named = { 9: "\\t", 10: "\\n", 13: "\\r" };
+    return named[code] || (code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`);
+  });
+  // One word of a shell, whatever is in it: it stands in a command that people copy.
+  const word = (text) => {
+    if (/^[\w@%+=:,./-]+$/.test(text)) return text;
+    const shown = visible(text);
+    return shown === text ? `'${text.replaceAll("'", "'\"'\"'")}'` : `$'${visible(text.replace(/[\\']/g, "\\$&"))}'`;
+  };
   const make = (tag, text, className) => {
     const element = document.createElement(tag);
-    if (text !== undefined && text !== null) element.textContent = String(text);
+    if (text !== undefined && text !== null) element.textContent = visible(text);
     if (className) element.className = className;
     return element;
   };
+  const lines = (tag, text) => { const element = make(tag); element.textContent = text; return element; };
   const clear = (element) => { element.textContent = ""; return element; };
   const bytes = (count) => {
     if (count === null || count === undefined) return "?";
@@ -22,8 +36,9 @@
     for (const [length, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
       if (seconds >= length) return `${(seconds / length).toFixed(1)} ${unit}`;
     }
-    return `${Math.round(seconds)} s`;
+    return seconds >= 10 ? `${Math.round(seconds)} s` : seconds >= 1 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds * 1000)} ms`;
   };
+  const moment = (iso) => iso.replace("T", " ").replace(/(\+00:00|Z)$/, " UTC");
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const HELD = new Set(["live", "retained", "savepoint", "lease", "pending", "removable", "unexamined", "uncommitted", "orphan"]);
   const holderColor = (name) => (HELD.has(name) ? `var(--${name})` : "var(--other)");
@@ -51,21 +66,24 @@
       row.forEach((value, index) => {
         const cell = line.insertCell();
         cell.className = columns[index][1] || "";
-        if (value instanceof Node) cell.append(value); else cell.textContent = value;
+        if (value instanceof Node) cell.append(value); else cell.textContent = visible(value ?? "");
       });
     }
   };
 
   const header = () => {
     const about = data.table;
-    byId("name").textContent = about.name;
-    byId("location").textContent = about.location;
-    const facts = [`${about.type.toLowerCase().replaceAll("_", " ")}`, `version ${about.version}`];
+    byId("name").textContent = visible(about.name);
+    byId("location").textContent = visible(about.location);
+    const facts = [`${about.type.toLowerCase().replaceAll("_", " ")}`, `table version ${about.version}`];
     if (about.record_key.length) facts.push(`key ${about.record_key.join(", ")}`);
     if (about.partitioned_by.length) facts.push(`partitioned by ${about.partitioned_by.join(", ")}`);
-    byId("facts").textContent = facts.join(" · ");
-    byId("footer").textContent = `As of ${data.generated_at}. Made by hudi-py; nothing was loaded from other places.`;
-    for (const problem of data.problems) byId("footer").append(make("p", `Left out: ${problem}`));
+    facts.push(`times of instants in ${about.zone}`);
+    byId("facts").textContent = visible(facts.join(" · "));
+    byId("footer").textContent = `As of ${moment(data.generated_at)}. Made by hudi-py; nothing was loaded from other places.`;
+    // A report has no address of a server in it.
+    byId("all-tables").hidden = !data.list;
+    if (data.list) byId("all-tables").href = "/";
   };
 
   const share = (names) => {
@@ -97,14 +115,37 @@
     }
   };
 
+  const GROUP = 3, PLACES = 200;
+  const finding = (severity, code, where, message, fix) => {
+    const card = make("div", null, `card finding ${severity}`), title = make("p");
+    title.append(make("span", severity, "severity"), " ", make("code", code), " ", where);
+    card.append(title, make("p", message), make("p", `What to do: ${fix}`, "soft"));
+    return card;
+  };
   const findings = () => {
-    const box = clear(byId("findings"));
-    if (!data.findings.length) box.append(make("p", "Nothing is wrong with settings and health."));
-    for (const each of data.findings) {
-      const card = make("div", null, `card finding ${each.severity}`);
-      const title = make("p");
-      title.append(make("span", each.severity, "severity"), " ", make("code", each.code), " ", make("span", each.where, "path soft"));
-      card.append(title, make("p", each.message), make("p", `What to do: ${each.fix}`, "soft"));
+    const box = clear(byId("findings")), location = word(data.table.location);
+    for (const problem of data.problems) {
+      const fix = `hudi-py check ${location} names all damage; hudi-py recover ${location} --dry-run says what can be repaired`;
+      box.append(finding("error", "unreadable", make("span", "a part of this page was left out", "soft"), problem, fix));
+    }
+    if (!data.findings.length && !data.problems.length) box.append(make("p", "Nothing is wrong with settings and health."));
+    // What is said of hundreds of partitions is said once: else nobody would see the rest.
+    for (const code of new Set(data.findings.map((each) => each.code))) {
+      const same = data.findings.filter((each) => each.code === code);
+      if (same.length <= GROUP) {
+        for (const each of same) box.append(finding(each.severity, code, make("span", each.where, "path soft"), each.message, each.fix));
+        continue;
+      }
+      const first = same[0], rest = make("details"), list = make("ul");
+      const card = finding(first.severity, code, make("span", counted(same.length, "place"), "soft"), `${first.where}: ${first.message}`, first.fix);
+      for (const each of same.slice(1, PLACES)) {
+        const line = make("li");
+        line.append(make("span", each.where, "path"), `: ${visible(each.message)}`);
+        list.append(line);
+      }
+      if (same.length > PLACES) list.append(make("li", `and ${same.length - PLACES} more; hudi-py doctor ${location} lists all`));
+      rest.append(make("summary", `the other ${same.length - 1}`), list);
+      card.append(rest);
       box.append(card);
     }
   };
@@ -115,7 +156,7 @@
     if (!each) return;
     chosen = index;
     const title = make("p");
-    title.append(make("b", each.requested_time), ` ${each.operation.toLowerCase()} (${each.action}, ${each.state.toLowerCase()}${each.archived ? ", archived" : ""})`);
+    title.append(make("b", each.requested_time), visible(` ${each.operation.toLowerCase()} (${each.action}, ${each.state.toLowerCase()}${each.archived ? ", archived" : ""})`));
     card.append(title);
     const parts = [];
     if (each.completion_time) parts.push(`completed ${each.completion_time}`);
@@ -130,23 +171,38 @@
     card.append(make("p", parts.join(" · ")));
     if (each.problem) card.append(make("p", each.problem));
     const names = Object.keys(each.parameters);
-    if (names.length) card.append(make("pre", names.map((name) => `${name}: ${JSON.stringify(each.parameters[name])}`).join("\n")));
+    if (names.length) card.append(lines("pre", names.map((name) => visible(`${name}: ${JSON.stringify(each.parameters[name])}`)).join("\n")));
   };
 
   const axes = () => {
     const text = color("--soft"), line = color("--line");
     const grid = { stroke: line, width: 1 }, ticks = { stroke: line, width: 1 };
-    return { text, x: { stroke: text, grid, ticks }, y: { stroke: text, grid, ticks } };
+    return { x: { stroke: text, grid, ticks, space: 90, values: dates }, y: { stroke: text, grid, ticks } };
+  };
+  // Times are those that stand in the instants, whatever the clock of the browser is set to: x is such a time as if in UTC.
+  const tzDate = (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC");
+  const clock = (each) => each.at + (each.utc_offset || 0);
+  const dates = (self, splits, axis, space, step) => {
+    let before = "";
+    return splits.map((seconds) => {
+      const [day, time] = new Date(seconds * 1000).toISOString().split("T");
+      if (step >= 28 * 86400) return step >= 365 * 86400 ? day.slice(0, 4) : day.slice(0, 7);
+      if (step >= 86400) return day;
+      const shown = time.slice(0, step < 1 ? 12 : step < 60 ? 8 : 5), isSame = day === before;
+      before = day;
+      return isSame ? shown : `${shown}\n${day}`;
+    });
   };
 
   const timeline = () => {
     const box = clear(byId("timeline"));
-    const events = data.events.map((each, index) => [each, index]).filter(([each]) => each.at !== null).sort((a, b) => a[0].at - b[0].at);
-    if (!events.length) { box.append(make("p", "No instants yet.", "hint")); return; }
+    const events = data.events.map((each, index) => [each, index]).filter(([each]) => each.at !== null).sort((a, b) => clock(a[0]) - clock(b[0]));
+    byId("timeline-controls").hidden = byId("timeline-hint").hidden = !events.length;
+    if (!events.length) { box.append(make("p", data.events.length ? "Not drawn: no instant has a time that is a date." : "No instants yet.", "hint")); return; }
     const lanes = LANES.filter((lane) => events.some(([each]) => each.action === lane));
     for (const [each] of events) if (!lanes.includes(each.action)) lanes.push(each.action);
     const colors = ["--retained", "--live", "--savepoint", "--pending", "--uncommitted", "--other"];
-    const times = events.map(([each]) => each.at);
+    const times = events.map(([each]) => clock(each));
     const series = [{}], columns = [times];
     lanes.forEach((lane, row) => {
       for (const isDone of [true, false]) {
@@ -169,18 +225,19 @@
       self.ctx.lineWidth = 5 * ratio;
       self.ctx.globalAlpha = 0.45;
       for (const [each] of events) {
-        if (!each.seconds || each.at > max || each.at + each.seconds < min || each.seconds / perPixel < 8 * ratio) continue;
+        const begin = clock(each);
+        if (!each.seconds || begin > max || begin + each.seconds < min || each.seconds / perPixel < 8 * ratio) continue;
         const row = lanes.indexOf(each.action), y = self.valToPos(lanes.length - 1 - row, "y", true);
         self.ctx.strokeStyle = color(colors[row % colors.length]);
         self.ctx.beginPath();
-        self.ctx.moveTo(self.valToPos(Math.max(each.at, min), "x", true), y);
-        self.ctx.lineTo(self.valToPos(Math.min(each.at + each.seconds, max), "x", true), y);
+        self.ctx.moveTo(self.valToPos(Math.max(begin, min), "x", true), y);
+        self.ctx.lineTo(self.valToPos(Math.min(begin + each.seconds, max), "x", true), y);
         self.ctx.stroke();
       }
       self.ctx.restore();
     };
     const chart = new uPlot({
-      width: box.clientWidth, height, legend: { show: false }, hooks: { drawAxes: [bars] },
+      width: box.clientWidth, height, tzDate, legend: { show: false }, hooks: { drawAxes: [bars] },
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
       scales: { x: { time: true, range: (self, min, max) => (min === null ? [whole.min, whole.max] : [min, max]) }, y: { range: [-0.6, lanes.length - 0.4] } },
       axes: [style.x, { ...style.y, size: 120, splits: lanes.map((_, row) => row), values: (self, splits) => splits.map((row) => lanes[lanes.length - 1 - row] || "") }],
@@ -195,6 +252,8 @@
     chart.over.addEventListener("dblclick", () => chart.setScale("x", whole));
     chart.over.addEventListener("click", () => { if (chart.cursor.idx !== null && chart.cursor.idx !== undefined) show(events[chart.cursor.idx][1]); });
     chart.over.addEventListener("wheel", (event) => { if (event.ctrlKey) { event.preventDefault(); zoom(event.deltaY > 0 ? 1.25 : 0.8, 0); } }, { passive: false });
+    for (const [name, factor, shift] of [["earlier", 1, -0.5], ["later", 1, 0.5], ["in", 0.5, 0], ["out", 2, 0]]) byId(`zoom-${name}`).onclick = () => zoom(factor, shift);
+    byId("zoom-all").onclick = () => chart.setScale("x", whole);
     box.onkeydown = (event) => {
       const order = events.map(([, index]) => index);
       const keys = {
@@ -229,7 +288,7 @@
         each.files_written ? each.files_written.toLocaleString("en") : "", each.bytes_written ? bytes(each.bytes_written) : "", each.files_deleted ? each.files_deleted.toLocaleString("en") : ""];
     });
     table(byId("history"), [["instant"], ["operation"], ["state"], ["took", "number"], ["rows", "number"], ["files written", "number"], ["size", "number"], ["files deleted", "number"]], rows);
-    byId("page-number").textContent = shown.length ? `${pageNumber + 1} of ${pages}, ${counted(shown.length, "action")}` : "no action matches";
+    byId("page-number").textContent = !data.events.length ? "no action yet" : shown.length ? `${pageNumber + 1} of ${pages}, ${counted(shown.length, "action")}` : "no action matches";
     byId("newer").disabled = pageNumber === 0;
     byId("older").disabled = pageNumber >= pages - 1;
   };
@@ -237,7 +296,7 @@
   const historyControls = () => {
     const select = byId("action"), before = select.value;
     clear(select).append(new Option("all", ""));
-    for (const action of [...new Set(data.events.map((each) => each.action))].sort()) select.append(new Option(action, action));
+    for (const action of [...new Set(data.events.map((each) => each.action))].sort()) select.append(new Option(visible(action), action));
     select.value = before;
     if (select.selectedIndex < 0) select.selectedIndex = 0;
   };
@@ -263,6 +322,7 @@
       const name = make("span");
       const swatch = make("span", null, "swatch");
       swatch.style.background = holderColor(each.reason);
+      name.className = "held";
       name.append(swatch, each.reason.replaceAll("_", " "));
       name.title = data.meanings[each.reason] || "";
       return [name, each.files.toLocaleString("en"), bytes(each.bytes), total ? `${((100 * each.bytes) / total).toFixed(1)} %` : "", each.rule];
@@ -272,16 +332,17 @@
   const sizes = () => {
     const box = clear(byId("sizes")), all = data.simulations;
     byId("retention-controls").hidden = !all.length;
-    if (!all.length) { box.append(make("p", "Not replayed: there are too few commits, or too many.", "hint")); return; }
+    if (!all.length) { box.append(make("p", `Not replayed: ${data.not_simulated}.`, "hint")); return; }
     const slider = byId("retained");
     slider.max = String(all.length - 1);
     if (!slider.dataset.touched) slider.value = String(all.findLastIndex((each) => each.commits_retained <= 10));
-    const times = all[0].points.map(([at]) => at);
+    const clocks = new Map(data.events.map((each) => [each.at, clock(each)]));
+    const times = all[0].points.map(([at]) => clocks.get(at) ?? at);
     if (times.some((at) => at === null)) { box.append(make("p", "Not drawn: an instant has a time that is not a date.", "hint")); return; }
     const style = axes();
     const chart = new uPlot({
-      width: box.clientWidth, height: 260, legend: { show: false },
-      scales: { x: { time: true } },
+      width: box.clientWidth, height: 260, tzDate, legend: { show: false },
+      scales: { x: { time: true }, y: { range: (self, min, max) => [0, Math.max(max * 1.05, 1)] } },
       axes: [style.x, { ...style.y, size: 80, values: (self, splits) => splits.map(bytes) }],
       series: [{}, { label: "size", stroke: color("--retained"), width: 2, fill: `${color("--retained")}22`, value: (self, value) => bytes(value) }],
     }, [times, all[0].points.map(() => null)], box);
@@ -301,7 +362,7 @@
   let planned = 0;
   const plan = async () => {
     const kind = byId("plan-kind").value, number = byId("plan-number").value, asked = ++planned;
-    byId("plan-command").textContent = `hudi-py clean ${data.table.location} --${kind.replaceAll("_", "-")} ${number}`;
+    byId("plan-command").textContent = `hudi-py clean ${word(data.table.location)} --${kind.replaceAll("_", "-")} ${number}`;
     byId("plan-number").setAttribute("aria-valuetext", `${number} ${byId("plan-kind").selectedOptions[0].text}`);
     try {
       const answer = await fetch(`${data.live}plan?${kind}=${number}`, { credentials: "same-origin" });
@@ -312,9 +373,9 @@
       const rest = found.totals.files - Math.min(found.files.length, 20);
       byId("plan-text").textContent = `${number}: ${counted(found.totals.files, "file")} would be deleted, ${bytes(found.totals.bytes)}${rest > 0 ? `; ${counted(rest, "file")} more than listed` : ""}`;
       table(byId("plan-files"), [["would be deleted", "path"], ["size", "number"], ["why"]], found.files.slice(0, 20).map((each) => [each.path, bytes(each.bytes), each.reason]));
-      if (!found.files.length) byId("plan-files").createCaption().textContent = "Nothing would be deleted.";
+      byId("plan-list").hidden = !found.files.length;
     } catch (error) {
-      if (asked === planned) byId("plan-text").textContent = `No preview: ${error.message}`;
+      if (asked === planned) byId("plan-text").textContent = visible(`No preview: ${error.message}`);
     }
   };
 
@@ -405,7 +466,7 @@
       const button = make("button", `${each.name} …`);
       button.type = "button";
       button.addEventListener("click", () => {
-        byId("doing-title").textContent = `${each.name}: ${data.table.name}`;
+        byId("doing-title").textContent = visible(`${each.name}: ${data.table.name}`);
         byId("doing-go").onclick = () => act(each.name, false);
         byId("doing").showModal();
         act(each.name, true);
@@ -454,10 +515,10 @@
           if (!whole.ok) throw new Error(String(whole.status));
           data = await whole.json();
           draw();
-          byId("status").textContent = `Updated ${data.generated_at}`;
+          byId("status").textContent = `Updated ${moment(data.generated_at)}`;
         }
       } catch (error) {
-        byId("status").textContent = `No answer from the server (${error.message}); this is the state of ${data.generated_at}.`;
+        byId("status").textContent = `No answer from the server (${error.message}); this is the state of ${moment(data.generated_at)}.`;
       }
       setTimeout(ask, 3000);
     };
