@@ -15,7 +15,7 @@ from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
-from hudi_py.model.words import counted, human_bytes
+from hudi_py.model.words import counted, human_bytes, shell_word
 
 if TYPE_CHECKING:
     from hudi_py.model.removal_list import RemovalList
@@ -50,7 +50,10 @@ def write_list(common: Common, asked: RemovalList, target: str) -> None:
         print_json({"list": target, "kind": asked.kind, "files": len(asked.files), "bytes": size})
         return
     say(f"listed     {counted(len(asked.files), 'file')}, {human_bytes(size)}, in {target}; nothing was removed")
-    say(f"approve    delete the lines of files that shall stay, then: hudi-py approve {asked.table} {target} --by NAME")
+    say(
+        "approve    delete the lines of files that shall stay, then: hudi-py approve "
+        f"{shell_word(asked.table)} {shell_word(target)} --by NAME"
+    )
 
 
 @click.command()
@@ -122,4 +125,4 @@ def _print(report: ApprovedRemoval) -> None:
         say(f"clean {clean.instant} records it, approved by {report.asked.approved_by}")
     if report.orphans is not None and report.orphans.quarantine:
         name = report.orphans.quarantine.rpartition("/")[2]
-        say(f"undo       hudi-py undo {report.asked.table} {name}")
+        say(f"undo       hudi-py undo {shell_word(report.asked.table)} {name}")

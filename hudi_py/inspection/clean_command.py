@@ -18,7 +18,7 @@ from hudi_py.inspection.lease_command import force_option, forced
 from hudi_py.inspection.options import MORE_TO_DO, Common, at_most_one, command
 from hudi_py.inspection.progress_bar import clean_bar
 from hudi_py.inspection.say import say
-from hudi_py.model.words import counted
+from hudi_py.model.words import counted, shell_word
 
 if TYPE_CHECKING:
     from hudi_py.config.clean import CleanConfig
@@ -162,7 +162,10 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
     else:
         say("no file would be deleted (nothing was written)")
     if len(rows) < plan.file_count:
-        say(f"and {plan.file_count - len(rows)} more files in {len(plan.files)} partitions; --json lists all")
+        say(
+            f"and {counted(plan.file_count - len(rows), 'more file')} in "
+            f"{counted(len(plan.files), 'partition')}; --json lists all"
+        )
     say()
     # The reasons with most slices first: they tell why a clean frees little.
     kept = [(reason.value, str(count)) for reason, count in sorted(plan.kept.items(), key=lambda item: -item[1])]
@@ -179,11 +182,11 @@ def _print_plan(plan: CleanPlan, service: CleanService, pending: list[PendingOut
         say("readable   the newest snapshot and the savepoints, afterwards; older snapshots may lack files")
     else:
         say("readable   the same snapshots as before")
-    say(f"total      {plan.file_count} files, {render.human_bytes(plan.size_bytes)}")
+    say(f"total      {counted(plan.file_count, 'file')}, {render.human_bytes(plan.size_bytes)}")
     for warning in plan.warnings:
         say(f"warning    {warning}")
     for partition, why in plan.refused.items():
-        say(f"refused    {len(plan.files[partition])} files in {partition or 'the table'} would stay: {why}")
+        say(f"refused    {counted(len(plan.files[partition]), 'file')} in {partition or 'the table'} would stay: {why}")
     for reason in plan.breakers:
         say(f"refused    {reason}")
     if plan.is_partial:
@@ -207,12 +210,15 @@ def _print_pending(pending: list[PendingOutlook]) -> None:
         if rows:
             render.table("would be deleted by it (nothing was written)", ("file", "size", "why"), rows, right=(1,))
         if len(files) > len(rows):
-            say(f"and {len(files) - len(rows)} more files; --json lists all")
-        say(f"pending    {len(files)} files, {render.human_bytes(clean.size_bytes)}")
+            say(f"and {counted(len(files) - len(rows), 'more file')}; --json lists all")
+        say(f"pending    {counted(len(files), 'file')}, {render.human_bytes(clean.size_bytes)}")
         for partition, why in clean.refused.items():
             say(f"refused    its files in {partition or 'the table'} would be kept: {why}")
         if clean.spared_files:
-            say(f"spared     {len(clean.spared_files)} planned files would be kept; the first: {clean.why_spared}")
+            say(
+                f"spared     {counted(len(clean.spared_files), 'planned file')} would be kept; the "
+                f"first: {clean.why_spared}"
+            )
         say()
 
 
@@ -243,7 +249,7 @@ def _scheduled(common: Common, opened: Table, instant: Instant | None) -> None:
     elif instant is None:
         say("nothing was scheduled: there is nothing to delete, or a clean is already pending")
     else:
-        say(f"scheduled clean {instant.requested_time}; run it with: hudi-py clean {opened.storage.root}")
+        say(f"scheduled clean {instant.requested_time}; run it with: hudi-py clean {shell_word(opened.storage.root)}")
 
 
 def _done(
@@ -269,14 +275,18 @@ def _done(
         freed = "" if result.bytes_freed is None else f", {render.human_bytes(result.bytes_freed)} freed"
         say(f"clean {result.instant} {word}: {counted(result.deleted_count, 'file')} deleted{freed}{missing}")
         if result.spared_files:
-            say(f"spared     {len(result.spared_files)} planned files were kept; the first: {result.why_spared}")
+            say(f"spared     {counted(len(result.spared_files), 'planned file')} kept; the first: {result.why_spared}")
         for path in result.failed_files[:_FAILED_SHOWN_MAX]:
             say(f"refused    {path}")
         if result.failed_files:
-            say(f"           {len(result.failed_files)} files could not be deleted; the next clean tries them again")
+            say(
+                f"           {counted(len(result.failed_files), 'file')} could not be deleted; the "
+                "next clean tries them again"
+            )
         if result.side_files_left:
             say(
-                f"refused    {len(result.side_files_left)} checksum files of deleted files could not be deleted, such "
+                f"refused    {counted(len(result.side_files_left), 'checksum file')} of deleted files "
+                "could not be deleted, such "
                 f"as {result.side_files_left[0]}; the next clean tries them again"
             )
     # Which of three reasons it was: switched off, not due, or nothing to delete.

@@ -15,6 +15,7 @@ from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, at_most_one, command
 from hudi_py.inspection.say import say
+from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
     from hudi_py.services.clustering.plan import PlannedClustering
@@ -144,10 +145,15 @@ def _show_plan(common: Common, opened: Table, service: ClusteringService, planne
         for group in planned.groups
     ]
     columns = ("partition", "file groups", "size", "files after")
-    render.table(f"would be rewritten (nothing was written), {len(rows)} groups", columns, rows, right=(1, 2, 3))
+    render.table(
+        f"would be rewritten (nothing was written), {counted(len(rows), 'group')}", columns, rows, right=(1, 2, 3)
+    )
     if planned.groups:
         before, after = sum(len(each.slices) for each in planned.groups), sum(each.outputs for each in planned.groups)
-        say(f"total      {before} file groups, {render.human_bytes(planned.size_bytes)} become {after} files")
+        say(
+            f"total      {counted(before, 'file group')}, {render.human_bytes(planned.size_bytes)} "
+            f"become {counted(after, 'file')}"
+        )
         show_expected(service.expected(planned), "clustering")
     for instant in pending:
         say(f"{instant} would be carried out first")
@@ -157,7 +163,7 @@ def _show_plan(common: Common, opened: Table, service: ClusteringService, planne
     for reason in planned.left_out.values():
         reasons[reason] = reasons.get(reason, 0) + 1
     for reason, count in sorted(reasons.items()):
-        say(f"{count} file groups stay as they are: {reason}")
+        say(f"{counted(count, 'file group')} stay as they are: {reason}")
 
 
 def _show_scheduled(common: Common, opened: Table, service: ClusteringService) -> None:
@@ -172,6 +178,7 @@ def _show_scheduled(common: Common, opened: Table, service: ClusteringService) -
     else:
         time = instant.requested_time
         say(
-            f"clustering {time} scheduled: {len(plan.file_groups)} file groups in {len(plan.input_groups)} groups; "
+            f"clustering {time} scheduled: {counted(len(plan.file_groups), 'file group')} in "
+            f"{counted(len(plan.input_groups), 'group')}; "
             f"hudi-py cluster --execute {time} carries it out"
         )

@@ -12,6 +12,7 @@ from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, at_most_one, command
 from hudi_py.inspection.say import say
+from hudi_py.model.words import counted, shell_word
 
 if TYPE_CHECKING:
     from hudi_py.services.compaction.plan import Outlook
@@ -133,7 +134,7 @@ def _dry_run(common: Common, opened: Table, service: CompactionService | LogComp
     title = "would be compacted (nothing was written)"
     render.table(title, ("partition", "file id", "base file", "log files", "size of logs"), rows, right=(3, 4))
     if len(operations) > len(rows):
-        say(f"and {len(operations) - len(rows)} more file groups; --json lists all")
+        say(f"and {counted(len(operations) - len(rows), 'more file group')}; --json lists all")
     for each in outlook.left[:_SHOWN_MAX]:
         say(f"left       {each.partition_path}/{each.file_id}: {each.reason}")
     if len(outlook.left) > _SHOWN_MAX:
@@ -141,7 +142,10 @@ def _dry_run(common: Common, opened: Table, service: CompactionService | LogComp
     if outlook.would_schedule:
         size = render.human_bytes(outlook.bytes_to_read)
         kind = "log" if logs else "base"
-        say(f"total      {len(operations)} file groups, {size} to read, become {len(operations)} {kind} files")
+        say(
+            f"total      {counted(len(operations), 'file group')}, {size} to read, become "
+            f"{counted(len(operations), f'{kind} file')}"
+        )
         show_expected(service.expected(outlook), _word(logs=logs))
     else:
         say(f"nothing    would be scheduled: {outlook.reason}")
@@ -160,5 +164,5 @@ def _schedule(common: Common, opened: Table, time: str | None, now: datetime | N
         how = " --logs" if logs else ""
         say(
             f"scheduled {_word(logs=logs)} {time}; run it with: "
-            f"hudi-py compact {opened.storage.root}{how} --execute {time}"
+            f"hudi-py compact {shell_word(opened.storage.root)}{how} --execute {time}"
         )

@@ -14,6 +14,7 @@ from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
 from hudi_py.model.files import join_path
+from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
@@ -100,10 +101,14 @@ def _group_entry(group: GroupExplanation) -> dict[str, Any]:
 
 def _print_groups(groups: Sequence[GroupExplanation]) -> None:
     for group in groups:
-        logs = f" and {group.log_files} log files, {render.human_bytes(group.log_bytes)}" if group.log_files else ""
+        logs = (
+            f" and {counted(group.log_files, 'log file')}, {render.human_bytes(group.log_bytes)}"
+            if group.log_files
+            else ""
+        )
         say(f"{join_path(group.partition_path, group.file_id)}  {render.human_bytes(group.base_bytes)}{logs}")
         say(f"  {'planned' if group.is_planned else 'left out'}".ljust(14) + group.reason)
-    say(f"{len(groups)} file groups; planned: {sum(each.is_planned for each in groups)}")
+    say(f"{counted(len(groups), 'file group')}; planned: {sum(each.is_planned for each in groups)}")
 
 
 def _entry(file: FileExplanation) -> dict[str, Any]:
@@ -156,7 +161,7 @@ def _print(explanation: Explanation) -> None:
     size = sum(file.size_bytes or 0 for file in removable)
     say()
     say(
-        f"{len(explanation.files)} files, {render.human_bytes(total)}; removable: {len(removable)}, "
+        f"{counted(len(explanation.files), 'file')}, {render.human_bytes(total)}; removable: {len(removable)}, "
         f"{render.human_bytes(size)}"
     )
 

@@ -59,7 +59,7 @@ def rollback(common: Common, table: str, instant: str, force: bool, dry_run: boo
         return
     say(
         f"rollback {metadata.start_rollback_time} completed: {time} undone, "
-        f"{metadata.total_files_deleted} files deleted"
+        f"{counted(metadata.total_files_deleted, 'file')} deleted"
     )
 
 
@@ -138,7 +138,7 @@ def create(
             files = {path: list(names) for path, names in metadata.files.items()}
             print_json({"instant": time, "files": files, **savepoint_entry(metadata)})
             return
-        say(f"would keep {sum(map(len, metadata.files.values()))} files of {time} (nothing was written)")
+        say(f"would keep {counted(sum(map(len, metadata.files.values())), 'file')} of {time} (nothing was written)")
         return
     done = opened.create_savepoint(time, user=user, comment=comment, name=name or "", ttl=ttl)
     metadata = opened.contents.savepoint(done)
@@ -148,7 +148,7 @@ def create(
         print_json({**content, **savepoint_entry(metadata)})
         return
     until = "" if metadata.expires_at_ms is None else f", until {savepoint_entry(metadata)['expires_at']}"
-    say(f"savepoint {done.requested_time} keeps {sum(map(len, metadata.files.values()))} files{until}")
+    say(f"savepoint {done.requested_time} keeps {counted(sum(map(len, metadata.files.values())), 'file')}{until}")
 
 
 @savepoint.command()
@@ -303,7 +303,7 @@ def restore(common: Common, table: str, savepoint: str, force: bool, dry_run: bo
     if common.as_json:
         print_json(_content(opened, opened.timeline.find(metadata.start_restore_time)))
         return
-    say(f"restored to {time}: {len(metadata.instants_to_rollback)} writes undone")
+    say(f"restored to {time}: {counted(len(metadata.instants_to_rollback), 'write')} undone")
 
 
 @click.command()
@@ -332,7 +332,7 @@ def archive(common: Common, table: str, keep_min: int | None, keep_max: int | No
         return
     word = "would be archived (nothing was written)" if dry_run else "archived"
     rows = [(instant.requested_time, instant.action.value) for instant in instants]
-    render.table(f"{word}, {len(rows)} instants", ("requested time", "action"), rows)
+    render.table(f"{word}, {counted(len(rows), 'instant')}", ("requested time", "action"), rows)
     if bound is not None:
         say(f"no more was archived: {bound.value}")
 

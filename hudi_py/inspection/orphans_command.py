@@ -16,7 +16,7 @@ from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, at_most_one, command
 from hudi_py.inspection.say import say
 from hudi_py.model.instant_time import iso_utc
-from hudi_py.model.words import counted, human_bytes
+from hudi_py.model.words import counted, human_bytes, shell_word
 
 if TYPE_CHECKING:
     from hudi_py.services.orphans.facts import OrphanReport
@@ -164,4 +164,4 @@ def _print(table: str, report: OrphanReport, *, is_dry_run: bool) -> None:
     if report.left:
         say(f"left       {counted(report.left, 'file')}; the limit of this run leaves them for the next one")
     if report.quarantine:
-        say(f"undo       hudi-py undo {table} {report.quarantine.rpartition('/')[2]}")
+        say(f"undo       hudi-py undo {shell_word(table)} {report.quarantine.rpartition('/')[2]}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hudi_py.inspection.render import human_bytes
 from hudi_py.inspection.still_running import can_redraw, doing
+from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
     from hudi_py.services.clean.executing.watch import CleanProgress, OnProgress
@@ -50,7 +51,7 @@ def figures(progress: CleanProgress) -> str:
     unit = "partitions" if is_plan else "files"
     parts = [f"{progress.done:,} {unit}" if progress.total is None else f"{progress.done:,}/{progress.total:,} {unit}"]
     if is_plan:
-        parts.append(f"{progress.files_found:,} files to delete")
+        parts.append(f"{counted(progress.files_found, 'file')} to delete")
     if progress.bytes_done is not None:
         parts.append(f"{human_bytes(progress.bytes_done)} of {human_bytes(progress.bytes_total)}")
     if progress.files_failed:

@@ -14,6 +14,7 @@ from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, at_most_one, command
 from hudi_py.inspection.output_file import check_outside, whole_file
 from hudi_py.inspection.say import say
+from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,7 +97,7 @@ def read(
         if common.as_json:
             print_json({"rows": count, "output": output} | _counts(rows_read, where))
         else:
-            say(f"{count} rows written to {output}{_of_files(rows_read, where)}")
+            say(f"{counted(count, 'row')} written to {output}{_of_files(rows_read, where)}")
         return
     # All rows: a table on the terminal needs the width of each column.
     rows = [row for batch in batches for row in plain_rows(batch)]
@@ -106,7 +107,7 @@ def read(
     if rows:
         names = list(dict.fromkeys(name for row in rows for name in row))
         render.table(opened.config.name, names, [[_text(row.get(name)) for name in names] for row in rows])
-    say(f"{len(rows)} rows{_of_files(rows_read, where)}")
+    say(f"{counted(len(rows), 'row')}{_of_files(rows_read, where)}")
 
 
 def _counts(rows: Batches, where: tuple[str, ...]) -> dict[str, Any]:
@@ -127,7 +128,9 @@ def _of_files(rows: Batches, where: tuple[str, ...]) -> str:
         return ""
     # Named by what ruled them out, so that a missing index is noticed.
     skipped = ", ".join(f"{number} by {_RULED_OUT_BY[by]}" for by, number in rows.skipped.items() if number)
-    return f", from {rows.count.read} of {rows.file_count} files" + (f" (skipped: {skipped})" if skipped else "")
+    return f", from {rows.count.read} of {counted(rows.file_count, 'file')}" + (
+        f" (skipped: {skipped})" if skipped else ""
+    )
 
 
 def _text(value: Any) -> str:

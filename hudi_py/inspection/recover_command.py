@@ -10,6 +10,7 @@ from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
+from hudi_py.model.words import counted
 
 
 @click.command()
@@ -40,7 +41,7 @@ def recover(common: Common, table: str, dry_run: bool) -> None:
             )
             for outcome in outcomes
         ]
-        render.table(f"{len(rows)} findings, {word}", ("what", "problem", "step", "done"), rows)
+        render.table(f"{counted(len(rows), 'finding')}, {word}", ("what", "problem", "step", "done"), rows)
         for outcome in outcomes:
             finding = outcome.finding
             # Evidence below the table: it is what a person decides by.

@@ -43,7 +43,8 @@ def show_rewrites(
         return
     for result in results:
         say(
-            f"{word} {result.instant} completed: {result.file_groups} file groups, {result.rows} rows; "
+            f"{word} {result.instant} completed: {counted(result.file_groups, 'file group')}, "
+            f"{counted(result.rows, 'row')}; "
             f"{render.human_bytes(result.bytes_before)} became {render.human_bytes(result.bytes_after)}, "
             f"{result.seconds:.2f} s"
         )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from hudi_py.errors import ConfigError, ConflictError, RefusedError
-from hudi_py.model.words import counted
+from hudi_py.model.words import counted, shell_word
 from hudi_py.runtime.log import log
 
 if TYPE_CHECKING:
@@ -109,7 +109,9 @@ class Actions:
             self._locks[number].release()
         lines = [*told.lines[:_LINES_MAX]]
         if len(told.lines) > len(lines):
-            lines.append(f"and {len(told.lines) - len(lines)} more; hudi-py {action.name} {location} tells all")
+            lines.append(
+                f"and {len(told.lines) - len(lines)} more; hudi-py {action.name} {shell_word(location)} tells all"
+            )
         return HTTPStatus.OK, {
             "action": action.name, "dry_run": dry_run, "is_due": told.is_due, "lines": lines, "result": told.document,
         }  # fmt: skip

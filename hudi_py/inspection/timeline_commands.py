@@ -14,6 +14,7 @@ from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.instant_entry import instant_entry
 from hudi_py.inspection.options import Common, action_named, command
 from hudi_py.inspection.say import say
+from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
     from hudi_py.model.instant import Instant
@@ -95,7 +96,7 @@ def _print_timeline(opened: Table, instants: tuple[Instant, ...], archived: tupl
     for title, listed in (("archived", archived), ("active", instants)):
         if listed or title == "active":
             rows = [(i.requested_time, i.action.value, i.state.name, i.completion_time or "-") for i in listed]
-            render.table(f"{title} timeline of {opened.config.name}, {len(rows)} instants", columns, rows)
+            render.table(f"{title} timeline of {opened.config.name}, {counted(len(rows), 'instant')}", columns, rows)
 
 
 def _content(opened: Table, instant: Instant) -> Any:

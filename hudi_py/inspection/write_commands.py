@@ -13,6 +13,7 @@ from hudi_py.inspection import complete
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command, pairs
 from hudi_py.inspection.say import say
+from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
     from hudi_py.table_merge import Clause, Rows
@@ -83,8 +84,9 @@ def _show(common: Common, table: str, result: WriteResult, *, dry_run: bool) -> 
         print_json(write_report(result, cleans, dry_run=dry_run))
         return
     numbers = (
-        f"{result.rows_inserted} rows inserted, {result.rows_updated} updated, {result.rows_deleted} deleted, "
-        f"{result.files_written} files"
+        f"{counted(result.rows_inserted, 'row')} inserted, {result.rows_updated} updated, "
+        f"{result.rows_deleted} deleted, "
+        f"{counted(result.files_written, 'file')}"
     )
     if result.is_repeated:
         say(f"nothing was done: commit {result.instant} has this write key or a later version of it")

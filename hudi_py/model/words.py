@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from datetime import timedelta
 from decimal import Decimal
 from typing import Final
@@ -38,8 +39,10 @@ def parse_bytes(text: str) -> int | None:
 
 
 def human_span(span: timedelta | float) -> str:
-    """Return a span (or seconds) like ``2.5 h``, in the largest unit that it reaches."""
+    """Return a span (or seconds) like ``2.5 h``, in the largest unit that it reaches; below a second ``40 ms``."""
     seconds = span.total_seconds() if isinstance(span, timedelta) else span
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
     for length, unit in _SPANS:
         if seconds >= length:
             return f"{seconds / length:.1f} {unit}"
@@ -49,3 +52,23 @@ def human_span(span: timedelta | float) -> str:
 def counted(number: int, noun: str) -> str:
     """Return number and noun, in the plural unless it is one: ``1 file``, ``2 files``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def shell_word(text: str) -> str:
+    r"""
+    Return *text* as one word of a shell, for a command that people copy from a message.
+
+    Control characters, line ends included, become escapes of bash, zsh and ksh: ``$'a\\nb'``.
+    """
+    if text.isprintable():
+        return shlex.quote(text)
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "$'" + "".join(each if each.isprintable() else _escaped(each) for each in escaped) + "'"
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte of a name that is not UTF-8
+        code -= 0xDC00
+        return f"\\x{code:02x}"
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -22,6 +22,7 @@ import attrs
 
 from hudi_py.errors import ConflictError, HudiError
 from hudi_py.model.instant import Action, Instant, State
+from hudi_py.model.words import shell_word
 from hudi_py.runtime.log import log
 from hudi_py.timeline.completions import pending_targets
 from hudi_py.timeline.contents import Contents
@@ -238,7 +239,7 @@ def prepared(store: TimelineStore, action: Action, *, timeline: Timeline | None 
 def cancelling(root: str, instant: Instant) -> str:
     """Return the command that withdraws the plan of a pending compaction, log compaction or clustering."""
     command = {Action.COMPACTION: "compact", Action.LOG_COMPACTION: "compact --logs"}.get(instant.action, "cluster")
-    return f"hudi-py {command} {root} --cancel {instant.requested_time}"
+    return f"hudi-py {command} {shell_word(root)} --cancel {instant.requested_time}"
 
 
 def withdraw(

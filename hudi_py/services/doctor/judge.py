@@ -113,13 +113,13 @@ def _settings(health: Health) -> Iterator[Finding]:
         yield finding(
             "settings-never-clean",
             "settings",
-            f"hoodie.keep.max.commits={clean.archive_max_commits}, and cleans retain {kept} commits",
+            f"hoodie.keep.max.commits={clean.archive_max_commits}, and cleans retain {counted(kept, 'commit')}",
         )
     elif archive.keep_min <= kept:
         yield finding(
             "settings-archive-before-clean",
             "settings",
-            f"hoodie.keep.min.commits={archive.keep_min}, and cleans retain {kept} commits",
+            f"hoodie.keep.min.commits={archive.keep_min}, and cleans retain {counted(kept, 'commit')}",
         )
 
 
@@ -133,7 +133,7 @@ def _instants(health: Health) -> Iterator[Finding]:
         elif instant.requested_time < stuck and instant.action not in _PATIENT:
             yield finding("instant-stuck", _where(health, instant), f"{instant}{_age(health, instant)}")
     if health.instant_files > INSTANT_FILES_MAX:
-        yield finding("timeline-long", health.timeline_folder, f"{health.instant_files} files")
+        yield finding("timeline-long", health.timeline_folder, f"{counted(health.instant_files, 'file')}")
 
 
 def _cleaning(health: Health) -> Iterator[Finding]:
@@ -149,7 +149,7 @@ def _cleaning(health: Health) -> Iterator[Finding]:
         # Well above the settings: a clean may be due and simply not have run yet.
         limit = max(_OVERDUE_COMMITS, 2 * clean.commits_required, 2 * trigger.required)
         if trigger.commits >= limit:
-            yield finding("clean-overdue", health.timeline_folder, f"{trigger.commits} commits")
+            yield finding("clean-overdue", health.timeline_folder, f"{counted(trigger.commits, 'commit')}")
     if health.is_overtaken and health.scope is not None:
         yield finding("clean-overtaken", health.timeline_folder, health.scope.reason)
 
@@ -166,7 +166,7 @@ def _archival(health: Health) -> Iterator[Finding]:
         kept = "keeps what commits from the start of the retention window on need"
         yield finding("archival-blocked", health.timeline_folder, f"it waits for the clean, which still {kept}")
     elif len(plan.instants) > 2 * plan.keep_max:
-        yield finding("archival-overdue", health.timeline_folder, f"{len(plan.instants)} instants")
+        yield finding("archival-overdue", health.timeline_folder, f"{counted(len(plan.instants), 'instant')}")
 
 
 def _clocks(health: Health) -> Iterator[Finding]:
@@ -241,7 +241,8 @@ def _storage(health: Health, usage: Usage) -> Iterator[Finding]:
             yield finding(
                 "files-small",
                 path or ".",
-                f"{share.files} files below {human_bytes(health.small_bytes)}, {human_bytes(share.bytes)} together",
+                f"{counted(share.files, 'file')} below {human_bytes(health.small_bytes)}, "
+                f"{human_bytes(share.bytes)} together",
             )
     for code, holder in (
         ("storage-unexamined", Holder.UNEXAMINED),

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.model.files import join_path, parse_data_file
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.words import counted, shell_word
 from hudi_py.services.rollback.before import Before
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.pairs import Relation, Service, judge
@@ -127,9 +128,11 @@ def check_nothing_is_archived_after(timeline: Timeline, archived: Timeline, save
     ]
     if later:
         raise RefusedError(
-            f"restore to {savepoint_time} refused: {len(later)} commits after it are archived ({later[0]} to "
-            f"{later[-1]}), and archived commits cannot be undone. The savepoint still has its rows: read them with "
-            f"hudi-py read {location} --savepoint {savepoint_time} -o rows.parquet, and overwrite the table with them"
+            f"restore to {savepoint_time} refused: it would undo "
+            f"{counted(len(later), 'archived commit')} ({later[0]} to "
+            f"{later[-1]}), which is not possible. The savepoint still has its rows: read them with "
+            f"hudi-py read {shell_word(location)} --savepoint {savepoint_time} -o rows.parquet, and "
+            "overwrite the table with them"
         )
 
 

@@ -29,6 +29,7 @@ from hudi_py.fsview.listing import FolderListing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import InstantInfo, RestoreMetadata, RestorePlan, RollbackMetadata, RollbackPlan
+from hudi_py.model.words import shell_word
 from hudi_py.runtime.log import log
 from hudi_py.services.restore.plan import (
     FilesGone,
@@ -276,7 +277,7 @@ class RestoreService:
                 first = f" once the newer savepoints {', '.join(in_the_way)} are deleted" if in_the_way else ""
                 return (
                     f"The newest state that can be reached is that of savepoint {time}{first}: "
-                    f"hudi-py restore {store.storage.root} {time}"
+                    f"hudi-py restore {shell_word(store.storage.root)} {time}"
                 )
             in_the_way.append(time)
         return "No earlier state can be reached: there is no savepoint that the table can be restored to"

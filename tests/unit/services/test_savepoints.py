@@ -241,7 +241,7 @@ def test_no_way_back_to_a_savepoint_that_archival_has_passed(layout):
     """B-27: whatever the setting says now, what is archived would not be undone."""
     builder = archived_beyond(layout)
     before = builder.storage.files()
-    with pytest.raises(RefusedError, match=f"3 commits after it are archived.*--savepoint {at(1)}"):
+    with pytest.raises(RefusedError, match=f"it would undo 3 archived commits.*--savepoint {at(1)}"):
         builder.table().restore(at(1))
     with pytest.raises(RefusedError, match="archived"):
         builder.table(archive_beyond_savepoint=True).restore(at(1))
