@@ -21,6 +21,15 @@ IDLE_SECONDS_MAX: Final = 10
 """For one wait for a client."""
 TRANSFER_SECONDS_MAX: Final = 60
 """For a whole request to come in, and for a whole answer to go out: a client must not hold its place byte by byte."""
+_SINGLE: Final = (
+    "host",
+    "origin",
+    "authorization",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "sec-fetch-site",
+)
 _BUSY: Final = (
     b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nbusy\n"
 )
@@ -124,6 +133,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_body: bool) -> None:
         assert self.server.site is not None
+        # Two of them mean different things to different programs: which one counts must not be a matter of order.
+        if any(len(self.headers.get_all(name, ())) > 1 for name in _SINGLE):
+            self.send_error(HTTPStatus.BAD_REQUEST, "a header that stands for itself was sent twice")
+            return
         # Names of headers may be written in any case.
         headers = {name.lower(): value for name, value in self.headers.items()}
         # Only where it is of any use: a server that only reads looks at no body.
