@@ -27,6 +27,7 @@ TOP_LEVEL = frozenset(
         "mkdocs.yml",
         "pyproject.toml",
         "setup.cfg",
+        "setup.py",
         "tests",
         "tools",
     }

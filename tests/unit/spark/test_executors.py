@@ -1,7 +1,6 @@
 """What is told of executors that cannot do the work, and which engine is chosen."""
 
 import re
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
@@ -154,4 +153,5 @@ def test_sessions_of_spark_connect_are_refused_by_name(use, tmp_path, monkeypatc
 def test_the_version_is_told_once():
     """Executors compare it where no metadata of an installation travels along."""
     text = Path(hudi_py.__file__).parents[1].joinpath("setup.cfg").read_text()
-    assert re.search(r"^version = (\S+)$", text, re.MULTILINE)[1] == hudi_py.__version__ == version("hudi_py")
+    assert not re.search(r"^version = ", text, re.MULTILINE)  # setup.py has it from the tag, or from the same constant
+    assert re.fullmatch(r"\d+\.\d+\.\d+", hudi_py.__version__)
