@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+_WIDTH_MAX: Final = 80
 EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "archive": ("TABLE --dry-run", "TABLE --keep-min 20 --keep-max 30 --json"),
     "check": ("s3://lake/trips", "TABLE --json", "--codes"),
@@ -73,6 +74,16 @@ def add_examples(command: click.Command, words: tuple[str, ...]) -> None:
         for name, each in command.commands.items():
             add_examples(each, (*words, name))
     elif " ".join(words) in EXAMPLES:
-        lines = "\n".join(f"  hudi-py {' '.join(words)} {example}" for example in EXAMPLES[" ".join(words)])
+        examples = [f"  hudi-py {' '.join(words)} {example}" for example in EXAMPLES[" ".join(words)]]
+        lines = "\n".join(map(_wrapped, examples))
         # The mark keeps click from joining the lines.
         command.help = f"{inspect.cleandoc(command.help or '')}\n\n\b\nExamples:\n{lines}"
+
+
+def _wrapped(line: str) -> str:
+    """Break a line that a terminal would break, where a shell reads on; each part can be copied with the other."""
+    # Two columns more, by which the help text is indented.
+    if len(line) <= _WIDTH_MAX - 2:
+        return line
+    at = line.rindex(" --", 0, _WIDTH_MAX - 4)
+    return f"{line[:at]} \\\n     {line[at:]}"

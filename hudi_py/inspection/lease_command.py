@@ -133,7 +133,8 @@ def run(
     \b
     Examples:
       hudi-py lease run --ttl 3h s3://lake/trips -- spark-submit report.py
-      hudi-py lease run --ttl 1h TABLE -- sh -c 'hudi-py read TABLE --as-of $HUDI_PY_LEASE_INSTANT -o rows.parquet'
+      hudi-py lease run --ttl 1h TABLE -- \
+        sh -c 'hudi-py read TABLE --as-of $HUDI_PY_LEASE_INSTANT -o rows.parquet'
     """
     from hudi_py.inspection.lease_child import run_child
 

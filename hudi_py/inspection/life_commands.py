@@ -207,7 +207,7 @@ def simulate(common: Common, table: str, options: CleanOptions) -> None:
     \b
     Examples:
       hudi-py simulate s3://lake/trips --commits-retained 5
-      hudi-py simulate TABLE --policy KEEP_LATEST_BY_HOURS --hours-retained 24 --json
+      hudi-py simulate TABLE --policy KEEP_LATEST_BY_HOURS --hours-retained 24
     """
     # Nothing is listed: what commits recorded is enough, and keeps the answer the same whatever cleans have deleted.
     found = common.open(table).read_only().simulate(**options)

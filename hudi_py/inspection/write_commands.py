@@ -104,7 +104,8 @@ def _show(common: Common, table: str, result: WriteResult, *, dry_run: bool) -> 
 @click.option(
     "--operation",
     type=click.Choice(_OPERATIONS),
-    help="Default: as hoodie.datasource.write.operation says, else upsert.",
+    metavar="OPERATION",
+    help=f"{', '.join(_OPERATIONS)}. Default: as hoodie.datasource.write.operation says, else upsert.",
 )
 @command
 @_writing

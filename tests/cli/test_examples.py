@@ -45,6 +45,7 @@ def commands(group=main, names=()):
 def examples(command):
     """The example lines of a command's help, without what a shell would do with them."""
     text = re.split(r"Examples?:", command.help or "")[-1] if "Example" in (command.help or "") else ""
+    text = re.sub(r" \\\n\s+", " ", text)  # a line that a shell reads on
     return [line.strip() for line in text.splitlines() if re.match(r"\s+(eval|HUDI_PY_TOKEN|hudi-py)\b", line)]
 
 
@@ -56,6 +57,14 @@ RUN = sorted({(name, line) for name, lines in ALL.items() if name not in NOT_RUN
 def test_every_help_text_has_an_example(name):
     """At least one; a hurried reader looks at nothing else."""
     assert ALL[name] or name in NOT_RUN
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_no_line_of_a_help_text_is_wider_than_a_terminal(name):
+    """Of 80 columns: it would be broken anywhere, and no example could be read."""
+    shown = CliRunner().invoke(main, [*name.split(), "--help"], terminal_width=80, prog_name="hudi-py").output
+    assert "Usage" in shown
+    assert [line for line in shown.splitlines() if len(line) > 80] == []
 
 
 @pytest.fixture(scope="module")
