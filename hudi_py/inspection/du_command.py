@@ -119,7 +119,10 @@ def _print_shares(name: str, nothing: str, shares: Mapping[str | None, Mapping[H
         shown = nothing if key is None else key or "(none)"
         rows.append((shown, f"{share.files:,}", human_bytes(share.bytes), human_bytes(live), human_bytes(waste)))
     render.table(
-        counted(len(shares), name), (name, "files", "size", "newest rows", "not needed"), rows, right=(1, 2, 3, 4)
+        counted(sum(key is not None for key in shares), name),
+        (name, "files", "size", "newest rows", "not needed"),
+        rows,
+        right=(1, 2, 3, 4),
     )
     if len(sums) > _ROWS_MAX:
         say(f"and {counted(len(sums) - _ROWS_MAX, name)} more; --json lists all")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from hudi_py.inspection.say import say, visible
@@ -29,13 +31,17 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
     """
     # Before the widths are measured: an escaped character is wider.
     rows = [[visible(cell) for cell in row] for row in rows]
+    # In words: names of columns above nothing look as if something was lost.
+    if not rows:
+        say(_NO_ROWS.sub(": none", title))
+        return
     # Pipes get plain columns: colours and frames would be part of the text.
     if is_terminal():
         _rich_table(title, columns, rows, right)
         return
     widths = [max(len(row[i]) for row in (columns, *rows)) for i in range(len(columns))]
     say(title)
-    for row in (columns, *rows):
+    for row in (columns, *rows) if any(columns) else rows:
         cells = [c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
         say("  ".join(cells).rstrip())
 
@@ -45,12 +51,56 @@ def _rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    grid = RichTable(title=Text(visible(title)), title_justify="left", header_style="bold", box=None, pad_edge=False)
-    for position, name in enumerate(columns):
-        grid.add_column(name, justify="right" if position in right else "left", overflow="fold")
+    console = Console()
+    console.print(Text(visible(title), style="italic"), soft_wrap=True)
+    widths = _widths([columns, *rows], console.width)
+    if widths is None:
+        _print_stacked(columns, rows, console.width)
+        return
+    # A table whose columns need no names has no line for them either.
+    grid = RichTable(header_style="bold", box=None, pad_edge=False, show_header=any(columns))
+    for position, (name, width) in enumerate(zip(columns, widths, strict=True)):
+        grid.add_column(name, justify="right" if position in right else "left", overflow="fold", width=width)
     for row in rows:
         grid.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
-    Console().print(grid)
+    console.print(grid)
 
 
+def _widths(lines: Sequence[Sequence[str]], most: int) -> list[int] | None:
+    """Widths of the columns so that no word is broken; None where they do not fit into *most* together."""
+    from rich.cells import cell_len
+
+    columns = list(zip(*lines, strict=True))
+    whole = [max(map(cell_len, column)) for column in columns]
+    words = [max((cell_len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+    room = most - _GAP * (len(columns) - 1)
+    if sum(words) > room:
+        return None
+    # What the words leave goes to the columns that have more to say, the narrow ones first: they are read most.
+    spare = room - sum(words)
+    widths = words[:]
+    for position in sorted(range(len(columns)), key=lambda each: whole[each]):
+        more = min(whole[position] - widths[position], spare)
+        widths[position] += more
+        spare -= more
+    return widths
+
+
+def _print_stacked(columns: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> None:
+    """One row after the other: what it is about on a line of its own, whole, so that it can be copied."""
+    single = [n for n in range(len(columns)) if all(len(row[n].split()) == 1 for row in rows)]
+    lead = max(single, key=lambda n: max(len(row[n]) for row in rows), default=0)
+    for row in rows:
+        say(row[lead])
+        rest = [
+            f"{name} {cell}".strip()
+            for n, (name, cell) in enumerate(zip(columns, row, strict=True))
+            if n != lead and cell
+        ]
+        for line in textwrap.wrap(", ".join(rest), most - 2, break_long_words=False, break_on_hyphens=False):
+            say(f"  {line}")
+
+
+_NO_ROWS = re.compile(r", 0(?: [a-z ]+)?$")
+_GAP = 2  # between two columns
 _STYLES = {"COMPLETED": "green", "INFLIGHT": "yellow", "REQUESTED": "yellow"}
