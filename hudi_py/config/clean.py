@@ -19,7 +19,7 @@ from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 from hudi_py.model.tag import Tag
-from hudi_py.model.words import human_bytes
+from hudi_py.model.words import counted, human_bytes
 
 
 class CleanPolicy(enum.Enum):
@@ -122,29 +122,33 @@ class CleanConfig:
         if self.older_than is not None:
             return f"keep what is needed from {self.older_than} on"
         if self.policy is CleanPolicy.KEEP_LATEST_COMMITS:
-            return f"keep what the last {self.commits_retained} commits need"
+            return f"keep what {_last(self.commits_retained, 'commit')} need{_s(self.commits_retained)}"
         if self.policy is CleanPolicy.KEEP_LATEST_BY_HOURS:
-            capped = f", but no more than {self.max_commits} commits" if self.max_commits else ""
-            span = f"{self.hours_retained} hours" if self.age_retained is None else format_duration(self.age_retained)
+            capped = f", but no more than {counted(self.max_commits, 'commit')}" if self.max_commits else ""
+            span = (
+                counted(self.hours_retained, "hour")
+                if self.age_retained is None
+                else format_duration(self.age_retained)
+            )
             return f"keep what the last {span} need{capped}"
-        return f"keep the last {self.file_versions_retained} versions of each file group"
+        return f"keep {_last(self.file_versions_retained, 'version')} of each file group"
 
     def _more_sentences(self) -> list[str]:
         parts = []
         if self.age_beside is not None:
-            capped = f", but no more than {self.max_commits} commits" if self.max_commits else ""
+            capped = f", but no more than {counted(self.max_commits, 'commit')}" if self.max_commits else ""
             parts.append(f"what the last {format_duration(self.age_beside)} need{capped}")
         if self.max_old_bytes is not None:
             parts.append(f"older versions of at most {human_bytes(self.max_old_bytes)} in that window")
         if self.changes_retained is not None:
             parts.append(f"what readers of the changes of the last {format_duration(self.changes_retained)} need")
         if self.min_commits is not None:
-            parts.append(f"what the last {self.min_commits} commits need")
+            parts.append(f"what {_last(self.min_commits, 'commit')} need{_s(self.min_commits)}")
         if self.min_file_versions is not None:
-            parts.append(f"the last {self.min_file_versions} versions of each file group")
+            parts.append(f"{_last(self.min_file_versions, 'version')} of each file group")
         for count, period in ((self.keep_daily, "day"), (self.keep_weekly, "week"), (self.keep_monthly, "month")):
             if count:
-                parts.append(f"the newest snapshot of each of the last {count} {period}s")
+                parts.append(f"the newest snapshot of each of the last {counted(count, period)}")
         return parts
 
     @property
@@ -319,3 +323,12 @@ def _check(config: CleanConfig, *, hours_given: bool) -> None:
             f"{name} limits a window by time, but no window is set: set {keys.CLEAN_AGE_RETAINED.name} too, or leave "
             "it out"
         )
+
+
+def _last(number: int, noun: str) -> str:
+    return f"the last {noun}" if number == 1 else f"the last {counted(number, noun)}"
+
+
+def _s(number: int) -> str:
+    """End of a verb behind so many."""
+    return "s" if number == 1 else ""

@@ -141,7 +141,7 @@ def _entry(file: FileExplanation) -> dict[str, Any]:
 
 def _print(explanation: Explanation) -> None:
     say(f"policy     {explanation.retention}")
-    say(f"window     from {explanation.earliest or '(none)'} on")
+    say(f"window     from {explanation.earliest or 'the first commit'} on")
     say(f"next clean {explanation.scope}")
     for file in explanation.files:
         say()

@@ -19,7 +19,7 @@ from hudi_py.inspection.metrics_file import check_writable, run_samples, write_m
 from hudi_py.inspection.say import say, visible, visible_json
 from hudi_py.inspection.table_lists import tables_of
 from hudi_py.inspection.tables_options import OPTIONS, PARALLEL_DEFAULT, PLACEHOLDER, is_for_many
-from hudi_py.model.words import counted, human_bytes
+from hudi_py.model.words import counted, human_bytes, human_span
 from hudi_py.runtime.clock import MONOTONIC, SystemClock
 
 
@@ -217,5 +217,23 @@ def _brief(document: Any) -> str:
     if "cleans" in document:
         deleted = sum(len(each.get("deleted_files") or ()) for each in document["cleans"])
         return f"{counted(deleted, 'file')} deleted"
-    sizes = ((key, value) for key, value in document.items() if isinstance(value, (list, dict)) and value)
-    return ", ".join(f"{key}: {len(value)}" for key, value in sizes)
+    if "file_groups" in document and "instants" in document:
+        return _brief_overview(document)
+    counts = {key: value for key, value in document.items() if isinstance(value, list) or key == "partitions"}
+    # "10 instants", "1 pending": keys are nouns in the plural, or say how something is.
+    said = [
+        counted(len(value), key.removesuffix("s")) if key.endswith("s") else f"{len(value)} {key.replace('_', ' ')}"
+        for key, value in counts.items()
+        if value and not isinstance(value, int)
+    ]
+    return ", ".join(said) or "nothing"
+
+
+def _brief_overview(document: Mapping[str, Any]) -> str:
+    """What of an overview tells tables apart: how large, how old, whether anything is stuck."""
+    files = document["files"]
+    parts = [counted(document["partitions"], "partition"), f"{human_bytes(files['latest']['bytes'])} in newest files"]
+    parts.append(f"{human_bytes(files['older']['bytes'])} in older ones")
+    last = document["last"].get("commit")
+    parts.append("no commit yet" if last is None else f"last commit {human_span(last['age_seconds'])} ago")
+    return ", ".join([*parts, *([f"{len(document['pending'])} pending"] if document["pending"] else [])])

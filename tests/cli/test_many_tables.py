@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from concurrent.futures.process import BrokenProcessPool
@@ -69,6 +70,22 @@ def without(value, names):
     if isinstance(value, dict):
         return {key: without(each, names) for key, each in value.items() if key not in names}
     return [without(each, names) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("overview",), r"2 partitions, 8\d\d\.\d kB in newest files, .* in older ones, last commit .* ago"),
+        (("timeline",), r"12 instants"), (("files",), r"2 partitions"), (("history",), r"12 events"),
+        (("savepoint", "list"), r"nothing"),
+    ],
+    ids=lambda each: each[0],
+)  # fmt: skip
+def test_a_line_tells_tables_apart(run, lake, tmp_path, words, said):
+    """In words for people, not by keys of the document; singular and plural are right."""
+    (tmp_path / "one.txt").write_text(lake[0])
+    [line] = run(*words, "--tables", tmp_path / "one.txt", *ALONE).out.splitlines()
+    assert re.fullmatch(rf"ok      {re.escape(lake[0])}  {said}", line), line
 
 
 def test_exit_code_is_zero_when_none_failed(run, lake, tmp_path):

@@ -17,6 +17,7 @@ from hudi_py.fsview.listing import listing_threads, walk_partitions
 from hudi_py.model.files import LogFile, join_path, parse_data_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, InstantInfo
+from hudi_py.model.words import counted
 from hudi_py.services.check.facts import FileKey, Health
 from hudi_py.services.check.service import CheckService, Seen
 from hudi_py.services.clean.executing.recheck import recheck_of
@@ -120,7 +121,9 @@ def _stale_cleans(contents: Contents, timeline: Timeline) -> dict[str, str]:
         except (CorruptMetadata, NotFound, RefusedError):
             continue
         if not recheck.is_right:
-            found[instant.requested_time] = f"{recheck.spared_count} planned files are needed; {recheck.why}"
+            found[instant.requested_time] = (
+                f"{counted(recheck.spared_count, 'planned file')} still needed; {recheck.why}"
+            )
     return found
 
 

@@ -15,6 +15,7 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.config.table import TableType
 from hudi_py.model.holes import NO_HOLES, Holes
 from hudi_py.model.instant import Instant
+from hudi_py.model.words import counted
 from hudi_py.timeline.timeline import Timeline
 
 _NOTHING_LISTED: Final = "nothing is listed"
@@ -145,7 +146,7 @@ def scope(
         everything=False,
         instants=instants,
         reason=f"partitions written from {start} to {earliest.requested_time}",
-        cost=f"{len(instants)} commits are read, and their partitions listed",
+        cost=f"{counted(len(instants), 'commit')} to read, and their partitions to list",
     )
 
 
@@ -233,5 +234,5 @@ def scope_of_archive(
         instants=instants,
         partitions=frozenset().union(*before.values()),
         reason=f"partitions written from {full.archived_since}, which is archived, to {earliest.requested_time}",
-        cost=f"the archived timeline and {len(instants)} commits are read, and their partitions listed",
+        cost=f"the archived timeline and {counted(len(instants), 'commit')} to read, and their partitions to list",
     )
