@@ -45,7 +45,10 @@ def conform_batch(batch: pa.RecordBatch, schema: pa.Schema, convert: Convert = c
     Raises:
         WriteError: A value does not fit its type, or is null where the schema has no nulls.
     """
-    columns = []
+    columns: list[Array] = []
+    # The usual case; one comparison is cheaper than one for each column.
+    if batch.schema.equals(schema) and all(field.nullable for field in schema):
+        return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
     for field in schema:
         position = batch.schema.get_field_index(field.name)
         column: Array

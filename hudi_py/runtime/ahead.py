@@ -21,6 +21,7 @@ import attrs
 Item = TypeVar("Item")
 
 _HELD: Final = 2  # items of one stream that wait to be taken
+_BEHIND: Final = 2  # streams that are begun beyond those being read, so that no thread waits for the caller
 
 
 @attrs.frozen
@@ -43,9 +44,9 @@ def in_turn(sources: Sequence[Source[Item]], *, threads: int, weight_max: int) -
 
     Args:
         sources: Opened one after the other, the first ones at once.
-        threads: Number of streams that are read at one time; with one, or with one source, everything stays in the
-            caller's thread.
-        weight_max: Limit on the total weight of the streams read at one time; one is always read.
+        threads: Number of streams that are read at one time, and two more that were read and not yet taken; with one,
+            or with one source, everything stays in the caller's thread.
+        weight_max: Limit on the total weight of these streams; one is always read.
 
     Raises:
         What the sources raise, in place of their next item.
@@ -54,23 +55,12 @@ def in_turn(sources: Sequence[Source[Item]], *, threads: int, weight_max: int) -
         # No thread where nothing could be read at the same time, so that a stack trace leads to the caller.
         yield from _chained(sources)
         return
-    rest, running, weight = deque(sources), deque[tuple[_Channel[Item], int]](), 0
+    team = _Team(sources, threads, weight_max)
     try:
-        while rest or running:
-            # One stream is always read, however heavy it is: otherwise a single large file could never be read.
-            while rest and len(running) < threads and (not running or weight + rest[0].weight <= weight_max):
-                source = rest.popleft()
-                running.append((_Channel(source.open), source.weight))
-                weight += source.weight
-            channel, its_weight = running[0]
-            yield from channel
-            running.popleft()
-            weight -= its_weight
+        yield from team.items()
     finally:
-        for channel, _ in running:
-            channel.stop()
-        for channel, _ in running:
-            channel.join()
+        team.stop()
+        team.join()
 
 
 def joined(sources: Iterable[Source[Item]], weight: int) -> Iterator[Source[Item]]:
@@ -98,73 +88,129 @@ def _chained(sources: Iterable[Source[Item]]) -> Generator[Item, None, None]:
 
 
 class _Channel(Generic[Item]):
-    """One stream and the thread that reads it, at most `_HELD` items ahead."""
+    """One stream that may be read."""
 
-    def __init__(self, begin: Callable[[], Generator[Item, None, None]]) -> None:
-        self._begin = begin
-        self._items: deque[Item] = deque()
-        self._changed = threading.Condition()
-        self._is_stopped = self._is_ended = False
-        self._error: BaseException | None = None
-        # A daemon, so that an iterator left half-way does not keep the process alive; `_stop_all` ends it in time.
-        self._thread = threading.Thread(target=self._fill, name="read ahead", daemon=True)
+    def __init__(self, source: Source[Item], lock: threading.Lock) -> None:
+        self.source = source
+        self.items: deque[Item] = deque()
+        self.taken = threading.Condition(lock)
+        self.is_ended = False
+        self.error: BaseException | None = None
+
+
+class _Team(Generic[Item]):
+    """
+    Threads that read streams, at most `_HELD` items of each ahead.
+
+    Each goes on with the next stream, because to begin a thread costs as much as to read a small file.
+    """
+
+    def __init__(self, sources: Sequence[Source[Item]], threads_max: int, weight_max: int) -> None:
+        self._rest, self._open, self._weight = deque(sources), deque[_Channel[Item]](), 0
+        self._threads_max, self._weight_max = threads_max, weight_max
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._filled, self._allowed = threading.Condition(self._lock), threading.Condition(self._lock)
+        self._waiting: deque[_Channel[Item]] = deque()  # allowed, and not begun
+        self._idle = 0
+        self._is_stopped = False
         _RUNNING.add(self)
-        self._thread.start()
 
-    def __iter__(self) -> Iterator[Item]:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._items or self._is_ended)
-                if not self._items:
-                    break
-                item = self._items.popleft()
-                self._changed.notify()
-            yield item
-        self.join()
-        if self._error is not None:
-            raise self._error
+    def items(self) -> Iterator[Item]:
+        """Those of all streams; for one caller."""
+        while self._rest or self._open:
+            self._allow()
+            channel = self._open[0]
+            while True:
+                with self._lock:
+                    while not channel.items and not channel.is_ended:
+                        self._filled.wait()
+                    if not channel.items:
+                        break
+                    item = channel.items.popleft()
+                    channel.taken.notify()
+                yield item
+            if channel.error is not None:
+                raise channel.error
+            self._open.popleft()
+            self._weight -= channel.source.weight
+
+    def _allow(self) -> None:
+        """Have the next streams begun, as far as they are within the limits."""
+        # One stream is always read, however heavy it is: otherwise a single large file could never be read.
+        while (
+            self._rest
+            and len(self._open) < self._threads_max + _BEHIND
+            and (not self._open or self._weight + self._rest[0].weight <= self._weight_max)
+        ):
+            channel = _Channel(self._rest.popleft(), self._lock)
+            self._open.append(channel)
+            self._weight += channel.source.weight
+            with self._lock:
+                self._waiting.append(channel)
+                self._allowed.notify()
+                is_missed = len(self._waiting) > self._idle
+            if is_missed and len(self._threads) < self._threads_max:
+                # A daemon, so that an iterator left half-way does not keep the process alive; `_stop_all` ends it in
+                # time.
+                self._threads.append(threading.Thread(target=self._work, name="read ahead", daemon=True))
+                self._threads[-1].start()
 
     def stop(self) -> None:
-        """Have the thread end where it stands."""
-        with self._changed:
+        """Have the threads end where they stand."""
+        with self._lock:
             self._is_stopped = True
-            # Given back at once: the thread may take long to notice, and each item may be a batch of many megabytes.
-            self._items.clear()
-            self._changed.notify()
+            self._allowed.notify_all()
+            for channel in self._open:
+                # Given back at once: a thread may take long to notice, and each item may be a batch of many megabytes.
+                channel.items.clear()
+                channel.taken.notify()
 
     def join(self) -> None:
-        """Wait until it has."""
-        self._thread.join()
+        """Wait until they have."""
+        for thread in self._threads:
+            thread.join()
         _RUNNING.discard(self)
 
-    def _fill(self) -> None:
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                self._idle += 1
+                self._allowed.wait_for(lambda: self._waiting or self._is_stopped)
+                self._idle -= 1
+                if self._is_stopped:
+                    return
+                channel = self._waiting.popleft()
+            self._fill(channel)
+
+    def _fill(self, channel: _Channel[Item]) -> None:
         try:
-            with closing(self._begin()) as stream:
+            with closing(channel.source.open()) as stream:
                 for item in stream:
-                    if not self._put(item):
+                    if not self._put(channel, item):
                         break
         except BaseException as error:  # noqa: BLE001  (raised where the items are taken)
-            self._error = error
-        with self._changed:
-            self._is_ended = True
-            self._changed.notify()
+            channel.error = error
+        with self._lock:
+            channel.is_ended = True
+            self._filled.notify()
 
-    def _put(self, item: Item) -> bool:
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_stopped or len(self._items) < _HELD)
+    def _put(self, channel: _Channel[Item], item: Item) -> bool:
+        with self._lock:
+            channel.taken.wait_for(lambda: self._is_stopped or len(channel.items) < _HELD)
             if not self._is_stopped:
-                self._items.append(item)
-                self._changed.notify()
+                channel.items.append(item)
+                self._filled.notify()
             return not self._is_stopped
 
 
-_RUNNING: Final[WeakSet[_Channel[Any]]] = WeakSet()
+_RUNNING: Final[WeakSet[_Team[Any]]] = WeakSet()
 
 
 @atexit.register
 def _stop_all() -> None:
     """Before the interpreter ends: a thread must not be inside of a library then."""
-    for channel in list(_RUNNING):
-        channel.stop()
-    for channel in list(_RUNNING):
-        channel.join()
+    for team in list(_RUNNING):
+        team.stop()
+    for team in list(_RUNNING):
+        team.join()

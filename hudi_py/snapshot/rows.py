@@ -102,16 +102,15 @@ class ReadSlice:
                 raise
             raise self.lost(file_slice, error) from error
 
-    def counted(self, file_slice: FileSlice) -> Generator[FileCount | pa.RecordBatch, None, None]:
-        """The same batches, preceded by the counts of the slice; the counts alone if no batch comes."""
-        count, is_sent = FileCount(), False
+    def counted(self, file_slice: FileSlice) -> Generator[tuple[FileCount | None, pa.RecordBatch | None], None, None]:
+        """The same batches, the first one with the counts of the slice; the counts alone if no batch comes."""
+        count = FileCount()
+        left: FileCount | None = count
         for batch in self(file_slice, count):
-            if not is_sent:
-                yield count
-                is_sent = True
-            yield batch
-        if not is_sent:
-            yield count
+            yield left, batch
+            left = None
+        if left is not None:
+            yield left, None
 
     def _stored_rows(self, file_slice: FileSlice, count: FileCount | None) -> Iterator[pa.RecordBatch]:
         from hudi_py.rows.predicate import filtered
@@ -273,10 +272,8 @@ class Rows(Batches):
         self.count = FileCount()
         found = self.in_pieces()
         # Remote reads wait for answers, not for cores; local ones decompress, and log files are merged in Python.
-        # Without any, one more than there are cores: the first stream is waited for, and who is batches ahead rests.
         is_remote = "://" in self._storage.root
-        cores = (os.cpu_count() or 1) + (self._logs is None)
-        threads = REMOTE_THREADS if is_remote else min(_LOCAL_THREADS_MAX, cores)
+        threads = REMOTE_THREADS if is_remote else min(_LOCAL_THREADS_MAX, os.cpu_count() or 1)
         read: ReadSlice = found.read  # type: ignore[assignment]
         # One file on all cores only where files alone do not keep them busy.
         are_alike = max(found.sizes, default=0) * threads <= sum(found.sizes)
@@ -285,11 +282,11 @@ class Rows(Batches):
         sources = [Source(partial(read.counted, each), size) for each, size in pieces]
         # Each remote file is waited for, however small; a local one of some kilobytes is read faster than handed over.
         sources = sources if is_remote else list(joined(sources, _TOGETHER_BYTES))
-        for item in in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX):
-            if isinstance(item, FileCount):
-                self.count.add(item)
-            else:
-                yield item
+        for count, batch in in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX):
+            if count is not None:
+                self.count.add(count)
+            if batch is not None:
+                yield batch
 
     def in_pieces(self) -> Pieces:
         """One piece per file slice that indexes and statistics do not rule out."""

@@ -72,6 +72,26 @@ def test_no_more_is_read_ahead_than_was_agreed(threads, weight_max, taken):
     assert all(sum(1 for each, _ in items if each == number) <= taken + 5 for number in range(5))
 
 
+@pytest.mark.parametrize(("threads", "weight_max", "begun"), [(2, 90, 4), (3, 90, 5), (3, 20, 2)])
+def test_no_thread_waits_for_the_caller_behind_a_short_stream(threads, weight_max, begun):
+    """Two streams more are begun than are read at one time, by no more threads, if their weights allow it."""
+    opened, is_reached, names = [], threading.Event(), set()
+
+    def stream():
+        names.add(threading.get_ident())
+        opened.append(1)
+        if len(opened) == begun:
+            is_reached.set()
+        yield len(opened)
+
+    found = in_turn([Source(stream, 10) for _ in range(9)], threads=threads, weight_max=weight_max)
+    next(found)
+    assert is_reached.wait(10)
+    found.close()
+    assert (len(opened), len(names) <= threads) == (begun, True)
+    assert not alive()
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_an_error_is_raised_where_its_item_would_stand(threads):
     """Behind all items before it, of earlier streams too; and nothing runs on."""
