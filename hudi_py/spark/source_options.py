@@ -16,6 +16,8 @@ _FLAGS: Final = ("read_optimized", "with_deletes", "change_log")
 _STORAGE: Final = "storage."
 _SETTINGS: Final = ("hoodie.", "hoodie_py.")
 _WORDS: Final = {"true": True, "false": False}
+_AS_OF_ELSEWHERE: Final = ("timestampasof", "versionasof", "as.of.instant")
+"""How Spark's own sources and Apache Hudi name `as_of`."""
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
@@ -59,6 +61,9 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
     empty = [name for name in _TEXTS if name in given]
     if empty:
         raise ConfigError(f"the option {empty[0]} is empty; give it a value, or leave it out")
+    for name in _AS_OF_ELSEWHERE:
+        if name in given:
+            raise ConfigError(f'the option {name} is called as_of here: .option("as_of", "{given[name]}")')
     if given:
         # Ignored, a misspelled option would let another question be answered.
         known = ", ".join((*_TEXTS, *_FLAGS, "columns"))

@@ -233,6 +233,13 @@ def test_an_empty_option_is_named_as_empty(name):
         source_options({"path": "t", name: ""})
 
 
+@pytest.mark.parametrize("name", ["timestampAsOf", "versionAsOf", "as.of.instant"])
+def test_options_of_other_sources_for_time_travel_name_ours(name):
+    """Ignored, they would show the rows of today."""
+    with pytest.raises(ConfigError, match=rf'{name.lower()} is called as_of here: .option\("as_of", "2026-01-01"\)'):
+        source_options({"path": "t", name: "2026-01-01"})
+
+
 @pytest.mark.parametrize("name", ["read_optimized", "with_deletes", "change_log"])
 @pytest.mark.parametrize("value", ["false", 1, None])
 def test_a_flag_is_true_or_false(name, value):
