@@ -38,6 +38,22 @@ def test_a_format_of_spark_gives_the_rows(spark, tmp_path):
 
 
 @needs_sources
+def test_an_earlier_time_in_sql_is_an_option_of_the_view(spark, tmp_path):
+    """SQL's own words for it are refused by Spark: nobody is shown the rows of today in their place."""
+    storage = create_table(9, LocalStorage(str(tmp_path / "t")))
+    hudi_py.register(spark)
+    upsert(storage, [{"id": "a", "region": "eu", "ts": 1}])
+    first = hudi_py.open_table(storage.root).timeline.writes.completed()[0].requested_time
+    upsert(storage, [{"id": "a", "region": "eu", "ts": 2}])
+    options = f"path '{storage.root}', as_of '{first}'"
+    spark.sql(f"create or replace temporary view earlier using hudi_py options ({options})")
+    assert [row.ts for row in spark.sql("select ts from earlier").collect()] == [1]
+    for words in ("timestamp as of '2024-01-01'", f"version as of '{first}'"):
+        with pytest.raises(Exception, match=r"TIME_TRAVEL"):
+            spark.sql(f"select ts from earlier {words}")
+
+
+@needs_sources
 def test_a_stream_goes_on_from_its_checkpoint(spark, tmp_path):
     """A batch that failed comes again as it was; each commit is in one batch, whenever the query ran."""
     storage = create_table(9, LocalStorage(str(tmp_path / "t")))
