@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from hudi_py.snapshot.changes import Changes
     from hudi_py.snapshot.difference import Difference
     from hudi_py.snapshot.history import Event, Numbers
-    from hudi_py.snapshot.moments import EarlierSnapshot
+    from hudi_py.snapshot.moments import EarlierSnapshot, SavepointSnapshot
     from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview
     from hudi_py.snapshot.rows import Rows
     from hudi_py.snapshot.snapshot import Snapshot
@@ -167,7 +167,7 @@ _NAMES = {
     "snapshot.history": "Event Numbers",
     "services.undo.result": "UndoReport",
     "services.usage.facts": "Holder Share Usage",
-    "snapshot.moments": "EarlierSnapshot",
+    "snapshot.moments": "EarlierSnapshot SavepointSnapshot",
     "snapshot.overview": "Amount ColumnRange FileTotals Overview",
     "snapshot.rows": "Rows",
     "snapshot.snapshot": "Snapshot",
@@ -284,6 +284,7 @@ __all__ = [
     "RollbackPartitionMetadata",
     "Rows",
     "RuntimeStats",
+    "SavepointSnapshot",
     "SavepointWords",
     "Scope",
     "ServiceFailed",

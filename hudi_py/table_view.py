@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hudi_py.snapshot.batches import Batches
     from hudi_py.snapshot.change_log import ChangeLog
     from hudi_py.snapshot.changes import Changes
-    from hudi_py.snapshot.moments import EarlierSnapshot, LatestSnapshot
+    from hudi_py.snapshot.moments import EarlierSnapshot, LatestSnapshot, SavepointSnapshot
     from hudi_py.snapshot.overview import ColumnRange, Overview
     from hudi_py.snapshot.rows import Rows
     from hudi_py.snapshot.snapshot import Snapshot
@@ -73,17 +73,17 @@ class TableView(OpenedTable):
             ConfigError: There is no such savepoint, or both arguments are given.
             RefusedError: The rows of that time are no longer complete, or may still change.
         """
-        from hudi_py.snapshot.moments import SavepointSnapshot
-
-        if savepoint is None and as_of is not None and self._is_name(as_of):
-            # By its own files, which outlive the retention: the time that the name stands for would be refused.
-            as_of, savepoint = None, str(as_of)
         if savepoint is None:
             return self._latest() if as_of is None else self.as_of(as_of)
         if as_of is not None:
             raise ConfigError(
                 f"as_of={as_of} and savepoint={savepoint} both say which time to read; give only one of them"
             )
+        return self._savepoint(savepoint)
+
+    def _savepoint(self, savepoint: str) -> SavepointSnapshot:
+        from hudi_py.snapshot.moments import SavepointSnapshot
+
         instant = self.timeline.find(self.resolve_time(savepoint, exact=True), Action.SAVEPOINT)
         if instant is None or not instant.is_completed:
             raise ConfigError(f"there is no savepoint {savepoint}; see hudi-py savepoint list")
@@ -110,12 +110,12 @@ class TableView(OpenedTable):
             listing=self._listing_at(timeline),
         )
 
-    def as_of(self, time: str | datetime) -> EarlierSnapshot:
+    def as_of(self, time: str | datetime) -> EarlierSnapshot | SavepointSnapshot:
         """
         A read-only view of the table as it was at an earlier time; it stays at that time whatever happens to the table.
 
         Args:
-            time: A time as for `resolve_time`.
+            time: A time as for `resolve_time`. The name of a savepoint shows the files of that savepoint.
 
         Raises:
             ConfigError: *time* is not a time.
@@ -129,6 +129,9 @@ class TableView(OpenedTable):
         from hudi_py.snapshot.select import check_as_of
         from hudi_py.timeline.completions import undone_writes
 
+        if self._is_name(time):
+            # By its own files, which outlive the retention: the time that the name stands for would be refused.
+            return self._savepoint(str(time))
         requested_time = self.resolve_time(time)
         timeline, listing = self._opened
         context = self._context_of(timeline)

@@ -36,7 +36,7 @@ _RULED_OUT_BY: Final = {
 
 @click.command()
 @click.argument("table", shell_complete=complete.tables)
-@click.option("--as-of", metavar="TIME", help="Read the table as it was at this time.")
+@click.option("--as-of", metavar="TIME", help="Read the table as it was at this time, or name of a savepoint.")
 @click.option("--savepoint", help="Read this savepoint, given by instant or name; cleans keep its files.")
 @click.option("--from", "start", metavar="TIME", help="Show only rows that commits after TIME changed; 0 for all.")
 @click.option("--to", "end", metavar="TIME", help="Show rows as they were after the last commit up to TIME.")

@@ -143,7 +143,7 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
 @click.command()
 @click.argument("table", shell_complete=complete.tables)
 @click.option("--partition", shell_complete=complete.partitions, help="Show only this partition.")
-@click.option("--as-of", metavar="TIME", help="Show the files of the table as of this time.")
+@click.option("--as-of", metavar="TIME", help="Show the files of the table as of this time, or name of a savepoint.")
 @click.option("--sizes", is_flag=True, help="With --json: add the size of each file.")
 @command
 def files(common: Common, table: str, partition: str | None, as_of: str | None, sizes: bool) -> None:

@@ -20,10 +20,10 @@ from hudi_py.fsview.gone import first_gone, first_log_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.planned import views
-from hudi_py.model.files import FileSlice, parse_log_file
+from hudi_py.model.files import FileGroup, FileSlice, parse_log_file
 from hudi_py.snapshot.archived import refuse_what_is_missing
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took, which_clean
-from hudi_py.snapshot.select import bases_of, slices_of_names
+from hudi_py.snapshot.select import bases_of, slices_of_names, with_recorded_sizes
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.storage.base import Entry
 
@@ -78,6 +78,28 @@ class SavepointSnapshot(Snapshot):
 
     requested_time: str
     _held: dict[str, tuple[str, ...]]
+
+    @property
+    def view_context(self) -> ViewContext:
+        """View context of its time."""
+        return self._log_context()
+
+    def partitions(self) -> tuple[str, ...]:
+        """Relative paths of the partitions that it holds files of, sorted."""
+        return tuple(sorted(path for path, names in self._held.items() if names))
+
+    def partition(self, partition_path: str) -> PartitionView:
+        """The file groups of one partition that the savepoint holds, with one slice each; sizes are known."""
+        sizes = {e.name: e.size_bytes or 0 for e in self.storage.list(partition_path, details=True)}
+        slices = with_recorded_sizes(self.file_slices(partition_path), lambda _: {partition_path: sizes})
+        groups = tuple(FileGroup(partition_path, each.file_id, (each,)) for each in slices)
+        return PartitionView(
+            partition_path=partition_path, groups=groups, replaced_groups=(), uncommitted=(), other_names=()
+        )
+
+    def file_slices(self, partition_path: str = "") -> tuple[FileSlice, ...]:
+        """The slices of one partition that the savepoint holds."""
+        return tuple(each for each in self._slices() if each.partition_path == partition_path)
 
     def _slices(self) -> Iterable[FileSlice]:
         """The slices without log files of later writes, which a restore to the savepoint would delete."""

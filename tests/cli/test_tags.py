@@ -55,3 +55,23 @@ def test_due_tags_are_shown_created_and_read_by_name(run, table):
     by_name = run("read", path, "--as-of", name, "--json").json
     assert by_name == run("read", path, "--savepoint", name, "--json").json
     assert 2 == run("tag", "schedule", path).code
+
+
+def test_files_and_differences_of_a_name_after_a_clean(run, table):
+    """The files that the tag holds, where its time alone is refused because a clean took others of that time."""
+    path = table("cow_nomdt-1.1.1")
+    times = [each["requested_time"] for each in run("timeline", path, "--json").json["instants"]]
+    then, before = times[-3], run("files", path, "--as-of", times[-3], "--json", "--sizes").json
+    assert 0 == run("tag", "create", path, then, "--name", "before").code
+    assert 0 == run("clean", path, "--commits-retained", "1").code
+    assert 1 == run("files", path, "--as-of", then).code
+    named = run("files", path, "--as-of", "before", "--json", "--sizes").json
+    assert newest(before) == newest(named)
+    assert 0 == run("diff", path, "before").code
+
+
+def newest(document):
+    """Base file and size of the newest slice of each group in a document of files."""
+    slices = [each["slices"][0] for part in document["partitions"].values() for each in part["file_groups"]]
+    sizes = {name: size for each in document["sizes"].values() for name, size in each.items()}
+    return {each["base_file"]: sizes[each["base_file"]] for each in slices}
