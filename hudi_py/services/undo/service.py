@@ -37,6 +37,7 @@ from hudi_py.services.clean.planning.progress import PROGRESS
 from hudi_py.services.undo.result import UndoReport
 from hudi_py.storage.base import Storage, StorageFailure
 from hudi_py.timeline.archive import is_archived
+from hudi_py.timeline.completions import contents_of, undone_by
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.hidden_leases import refuse_hiding_leased
 from hudi_py.timeline.quarantine import Manifest, forget, load_manifest, paths_of, pending_undos, sizes_held
@@ -88,6 +89,12 @@ class UndoService:
         """
         with self._store.lock.held(f"undo of {name}"):
             manifest = self._manifest(name)
+            done = self._undone_by(self._store.load(), name)
+            if done is not None and not any(sizes_held(self._storage, manifest).values()):
+                # An earlier run was stopped before its last step. No file is left in quarantine.
+                forget(self._storage, name)
+                report = self._report(manifest, manifest.files)
+                return attrs.evolve(report, rollback=done.requested_time)
             self._checked(manifest)
             self._keep_from_store(manifest)
             files = self._checked(manifest)  # again: the store may have deleted some until a moment ago
@@ -148,7 +155,24 @@ class UndoService:
                 f"{self._root}: clean {name} cannot be undone: its files were deleted for good, because it ran without "
                 "hoodie_py.clean.quarantine=true, or its time in quarantine is over"
             )
+        self._refuse_if_undone(timeline, name)
         raise ConfigError(f"{self._root} has no clean {name} whose files are in quarantine; see hudi-py timeline")
+
+    def _undone_by(self, timeline: Timeline, name: str) -> Instant | None:
+        """The completed rollback that records the undo of a clean."""
+        for instant, content in contents_of(self.contents, timeline.completed(Action.ROLLBACK)):
+            if name in (undone_by(content) or ()):
+                return instant
+        return None
+
+    def _refuse_if_undone(self, timeline: Timeline, name: str) -> None:
+        done = self._undone_by(timeline, name)
+        if done is not None:
+            raise RefusedError(
+                f"{self._root}: clean {name} is undone already, by {done}: its files are in the table again; nothing "
+                "was changed. The next clean plans them once more, so raise the retention, or create a savepoint, if "
+                "they shall stay"
+            )
 
     def _checked(self, manifest: Manifest) -> Mapping[str, Mapping[str, int]]:
         """
@@ -219,6 +243,7 @@ class UndoService:
                 return
             if is_archived(self._storage, self.table, manifest.name):
                 raise RefusedError(self._no(manifest, "it is archived"))
+            self._refuse_if_undone(timeline, manifest.name)
             raise RefusedError(self._no(manifest, "it is not on the timeline"))
         if not clean.is_completed:
             raise RefusedError(self._no(manifest, "it is not completed; hudi-py recover finishes it"))

@@ -483,3 +483,17 @@ def test_lease_and_undo_see_each_other_in_every_order(layout):
             assert all(table.as_of(each.instant).base_files() for each in leases)
             endings.add((table.timeline.find(result.instant, Action.CLEAN) is None, bool(leases)))
     assert {(True, False), (False, True)} <= endings <= {(True, False), (False, True), (False, False)}
+
+
+@LAYOUTS
+def test_a_second_undo_says_that_it_is_done(layout):
+    """Stopped before its last step it is finished by the same call; the one after that names the rollback."""
+    builder, clean = begun(layout, "delete_folder")
+    first = opened(builder.storage, builder.clock).undo(clean)
+    assert first.rollback is not None
+    assert quarantine.removals(builder.storage) == ()
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match=rf"is undone already, by rollback {first.rollback} .*raise the retention"):
+        opened(builder.storage, builder.clock).undo(clean)
+    assert builder.storage.files() == before
+    assert data_files(builder.storage) == data_files(history(layout).storage)
