@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hudi_py.snapshot.history import Event, Numbers
 
 _ROWS_MAX: Final = 30
+_APPROVED_BY: Final = "hudi_py.approved_by"
 
 
 @click.command()
@@ -107,8 +108,11 @@ def _sentence(event: Event) -> str:
         parts.append(f"{counted(numbers.groups_replaced, 'file group')} replaced")
     if numbers.files_deleted:
         parts.append(f"{counted(numbers.files_deleted, 'file')} deleted")
+    if event.parameters.get(_APPROVED_BY):
+        parts.append(f"approved by {event.parameters[_APPROVED_BY]}")
     # Three are enough for a line; --json has all.
-    parts += [f"{name}={value}" for name, value in event.parameters.items() if not isinstance(value, (dict, list))][:3]
+    others = [(name, value) for name, value in event.parameters.items() if name != _APPROVED_BY]
+    parts += [f"{name}={value}" for name, value in others if not isinstance(value, (dict, list))][:3]
     return "; ".join(parts)
 
 

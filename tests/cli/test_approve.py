@@ -47,6 +47,7 @@ def test_words_that_help(run, table, tmp_path):
     assert f"hudi-py approve {path} {asked} --by NAME" in out
     shown = run("approve", path, asked, "--by", "ann").out
     assert "approved by ann" in shown
+    assert "approved by ann" in run("history", path, "--action", "clean").out
     assert "0 of" not in shown
     again = run("approve", path, asked, "--by", "ann").out
     assert "it is not there any more" in again

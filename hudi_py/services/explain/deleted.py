@@ -17,6 +17,7 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import iso_utc
+from hudi_py.services.clean.planning.plan import APPROVED_BY
 from hudi_py.timeline.archive import load_archived_contents
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.quarantine import load_manifest
@@ -32,6 +33,7 @@ class Deletion:
         clean: The completed clean.
         policy: Hudi's name of the policy by which it chose the file.
         earliest: Requested time from which on it kept everything; empty if the policy has no such time.
+        approved_by: Who approved the list that it was in; empty if nobody was asked.
         undo_until: Until when the file can be put back, in ISO 8601; None if it cannot.
     """
 
@@ -39,12 +41,15 @@ class Deletion:
     clean: Instant
     policy: str
     earliest: str = ""
+    approved_by: str = ""
     undo_until: str | None = None
 
     def __str__(self) -> str:
         done = "" if self.clean.completion_time is None else f", completed at {self.clean.completion_time}"
         kept = f", which kept what is needed from {self.earliest} on" if self.earliest else ""
-        return f"deleted by clean {self.clean.requested_time}{done}, by the policy {self.policy or 'unknown'}{kept}"
+        asked = f"; {self.approved_by} approved it" if self.approved_by else ""
+        policy = self.policy or "unknown"
+        return f"deleted by clean {self.clean.requested_time}{done}, by the policy {policy}{kept}{asked}"
 
 
 def deletions_of(contents: Contents, table: TableConfig, is_wanted: Callable[[str, str], bool]) -> list[Deletion]:
@@ -88,8 +93,13 @@ def _of_active(contents: Contents, cleans: Iterable[Instant]) -> Iterator[Deleti
             continue
         for partition, done in metadata.partitions.items():
             for name in dict.fromkeys((*done.delete_path_patterns, *done.success_delete_files)):
-                path = join_path(partition, name)
-                yield Deletion(path=path, clean=clean, policy=done.policy, earliest=metadata.earliest_commit_to_retain)
+                yield Deletion(
+                    path=join_path(partition, name),
+                    clean=clean,
+                    policy=done.policy,
+                    earliest=metadata.earliest_commit_to_retain,
+                    approved_by=metadata.extra_metadata.get(APPROVED_BY) or "",
+                )
 
 
 def _of_document(clean: Instant, document: Any) -> Iterator[Deletion]:
@@ -97,6 +107,7 @@ def _of_document(clean: Instant, document: Any) -> Iterator[Deletion]:
     inner = document.get("hoodieCleanMetadata") if isinstance(document, Mapping) else None
     content: Any = inner if isinstance(inner, Mapping) else document
     partitions = content.get("partitionMetadata") if isinstance(content, Mapping) else None
+    extra = content.get("extraMetadata") if isinstance(content, Mapping) else None
     for partition, done in (partitions or {}).items():
         for text in (*(done.get("deletePathPatterns") or ()), *(done.get("successDeleteFiles") or ())):
             yield Deletion(
@@ -104,6 +115,7 @@ def _of_document(clean: Instant, document: Any) -> Iterator[Deletion]:
                 clean=clean,
                 policy=str(done.get("policy") or ""),
                 earliest=str(content.get("earliestCommitToRetain") or ""),
+                approved_by=str((extra or {}).get(APPROVED_BY) or ""),
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import attrs
 import pytest
 
 from hudi_py.errors import ConfigError
@@ -58,3 +59,22 @@ def test_what_never_was_is_still_wrong_usage():
     builder, _ = cleaned(2)
     with pytest.raises(ConfigError, match="no clean is known"):
         builder.table().explain("r0/never.parquet")
+
+
+@pytest.mark.parametrize("is_archived", [False, True])
+def test_who_approved_the_removal_is_named(is_archived):
+    """Of a file that was in a list; as long as the clean is known."""
+    builder = TableBuilder(2)
+    for number in range(1, 5):
+        builder.commit(at(number), {"r0": ["f"]})
+    asked = builder.table().list_for_approval(commits_retained=1)
+    builder.table().remove_approved(attrs.evolve(asked, approved_by="ann"))
+    if is_archived:
+        for day in range(2, 8):
+            builder.clock.move(timedelta(days=1))
+            builder.commit(f"2026060{day}000000000", {"r0": ["f"]})
+            builder.clock.move(timedelta(hours=1))
+            assert builder.table().clean(commits_retained=1)
+        builder.table().archive(keep_min_commits=2, keep_max_commits=3)
+    (found,) = builder.table().explain(asked.files[0].path).files
+    assert "; ann approved it" in found.rule
