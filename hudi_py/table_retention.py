@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from hudi_py.config import keys
 from hudi_py.errors import ConfigError
 from hudi_py.table_rewriting import TableRewriting
 from hudi_py.table_writing import TableWriting
@@ -107,25 +107,30 @@ class TableRetention(TableWriting, TableRewriting):
         Args:
             kind: ``clean`` or ``orphans``.
             now: Timezone-aware; replaces the clock.
-            options: As for `hudi_py.Table.plan_clean` or `hudi_py.Table.orphans`; they are part of the list.
+            options: As for `hudi_py.Table.plan_clean` or `hudi_py.Table.orphans`; they are part of the list, and so are
+                settings that decide what goes, and where to.
 
         Raises:
             ConfigError: A value is invalid.
             RefusedError: The clean or the search would be refused.
         """
-        from hudi_py.services.approval.asked import list_of_clean, list_of_orphans
+        from hudi_py.config.removal_settings import settings_to_list
+        from hudi_py.services.approval.asked import Asking, list_of_clean, list_of_orphans
 
-        made_ms = int(self._store.clock.now().timestamp() * 1000)
-        root = self.storage.root
+        asking = Asking(
+            table=self.storage.root,
+            made_ms=int(self._store.clock.now().timestamp() * 1000),
+            options=options,
+            settings=settings_to_list(self.settings, frozenset(self._from_policy)),
+        )
         if kind == "orphans":
             report = self.services.orphans(**options, dry_run=True, now=now).run()
-            return list_of_orphans(report, root, made_ms, options)
+            return list_of_orphans(report, asking)
         if kind != "clean":
             raise ConfigError(f"kind={kind!r}: give clean or orphans")
-        full = {"full": True} if not self.settings[keys.CLEAN_INCREMENTAL] else {}
         config = self.services.clean_config(now=now, **options)
         plan = self.services.clean(config, now=now).plan(sizes=True)
-        return list_of_clean(plan, root, made_ms, {**options, **full})
+        return list_of_clean(plan, asking)
 
     def remove_approved(
         self, asked: RemovalList, *, dry_run: bool = False, delete: bool = False, now: datetime | None = None
@@ -144,11 +149,29 @@ class TableRetention(TableWriting, TableRewriting):
             now: Timezone-aware; replaces the clock.
 
         Raises:
+            ConfigError: A setting is given with another value than the list was made under.
             RefusedError: Nobody has approved the list, it is of another table, or the clean or search is refused.
         """
-        from hudi_py.services.approval.asked import ApprovedRemoval, check_approved, kept_of_clean, kept_of_orphans
+        from hudi_py.config.removal_settings import under_listed_settings
+        from hudi_py.services.approval.asked import check_approved
 
         check_approved(asked, self.storage.root)
+        # The caller's table keeps the settings that it was given.
+        other = copy(self)
+        other.settings = under_listed_settings(self.settings, asked.settings, frozenset(self._from_policy))
+        try:
+            return other._remove_approved(  # noqa: SLF001 - of the same class
+                asked, dry_run=dry_run, delete=delete, now=now
+            )
+        finally:
+            if not dry_run:
+                self.refresh()
+
+    def _remove_approved(
+        self, asked: RemovalList, *, dry_run: bool, delete: bool, now: datetime | None
+    ) -> ApprovedRemoval:
+        from hudi_py.services.approval.asked import ApprovedRemoval, kept_of_clean, kept_of_orphans
+
         options = dict(asked.options)
         if asked.kind == "orphans":
             options |= {"dry_run": dry_run, "delete": delete, "now": now, "approved": asked.sizes}
@@ -163,12 +186,10 @@ class TableRetention(TableWriting, TableRewriting):
                 orphans=report,
                 is_dry_run=dry_run,
             )
-        is_incremental = not options.pop("full", False) and self.settings[keys.CLEAN_INCREMENTAL]
         config = attrs.evolve(
             self.services.clean_config(now=now, **options),
             approved=asked.sizes,
             approved_by=asked.approved_by,
-            incremental=is_incremental,
         )
         service_ = self.services.clean(config, now=now)
         plan = service_.plan(details=True)

@@ -46,6 +46,7 @@ class RemovalList:
         table: Location of the table.
         made: When it was made, ISO 8601 in UTC.
         options: The options of the clean or search, which hold for the removal too.
+        settings: The settings that it was made under, as far as they decide what goes, and where to.
         files: The files.
         approved_by: Who approved it; ``""`` if nobody has.
     """
@@ -54,6 +55,7 @@ class RemovalList:
     table: str
     made: str
     options: Mapping[str, Any] = attrs.field(factory=dict)
+    settings: Mapping[str, str] = attrs.field(factory=dict)
     files: tuple[ListedFile, ...] = ()
     approved_by: str = ""
 
@@ -72,6 +74,7 @@ class RemovalList:
             "table": self.table,
             "made": self.made,
             "options": dict(self.options),
+            **({"settings": dict(self.settings)} if self.settings else {}),
         }
         lines = [{"path": each.path, "size_bytes": each.size_bytes, "reason": each.reason} for each in self.files]
         return "".join(f"{json.dumps(line)}\n" for line in (head, *lines))
@@ -105,6 +108,7 @@ class RemovalList:
                 table=str(head["table"]),
                 made=str(head["made"]),
                 options=dict(head["options"]),
+                settings=dict(head.get("settings") or {}),
                 files=tuple(files),
                 approved_by=str(head.get("approved_by") or "").strip(),
             )

@@ -54,7 +54,25 @@ class ApprovedRemoval(Shown):
         return ((path, why) for path, why in self.kept.items())
 
 
-def list_of_clean(plan: CleanPlan, table: str, made_ms: int, options: Mapping[str, Any]) -> RemovalList:
+@attrs.frozen(kw_only=True)
+class Asking:
+    """
+    How a list is made.
+
+    Args:
+        table: Location of the table.
+        made_ms: When, in epoch milliseconds.
+        options: The options of the clean or search.
+        settings: The settings that decide, beside the options.
+    """
+
+    table: str
+    made_ms: int
+    options: Mapping[str, Any]
+    settings: Mapping[str, str]
+
+
+def list_of_clean(plan: CleanPlan, asking: Asking) -> RemovalList:
     """
     The files that a clean would delete.
 
@@ -62,16 +80,16 @@ def list_of_clean(plan: CleanPlan, table: str, made_ms: int, options: Mapping[st
         RefusedError: A circuit breaker tripped, or files of a partition cannot be deleted.
     """
     for why in (*plan.breakers, *plan.refused.values()):
-        raise RefusedError(f"{table}: no list was made, because a clean would be refused: {why}")
+        raise RefusedError(f"{asking.table}: no list was made, because a clean would be refused: {why}")
     files = (
         ListedFile(file.path, -1 if file.size_bytes is None else file.size_bytes, file.reason.value)
         for path in sorted(plan.files)
         for file in plan.files[path]
     )
-    return _list(CLEAN, table, made_ms, options, files)
+    return _list(CLEAN, asking, files)
 
 
-def list_of_orphans(report: OrphanReport, table: str, made_ms: int, options: Mapping[str, Any]) -> RemovalList:
+def list_of_orphans(report: OrphanReport, asking: Asking) -> RemovalList:
     """
     The files that a search for orphans would remove.
 
@@ -79,14 +97,20 @@ def list_of_orphans(report: OrphanReport, table: str, made_ms: int, options: Map
         RefusedError: The table is in doubt.
     """
     for why in report.doubts if report.to_remove else ():
-        raise RefusedError(f"{table}: no list was made, because no file would be removed: {why}")
+        raise RefusedError(f"{asking.table}: no list was made, because no file would be removed: {why}")
     files = (ListedFile(each.file.path, each.file.size_bytes, each.reason) for each in report.to_remove)
-    return _list(ORPHANS, table, made_ms, options, files)
+    return _list(ORPHANS, asking, files)
 
 
-def _list(kind: str, table: str, made_ms: int, options: Mapping[str, Any], files: Iterable[ListedFile]) -> RemovalList:
-    given = {name: _plain(value) for name, value in options.items() if value is not None}
-    return RemovalList(kind=kind, table=table, made=iso_utc(made_ms), options=given, files=tuple(files))
+def _list(kind: str, asking: Asking, files: Iterable[ListedFile]) -> RemovalList:
+    return RemovalList(
+        kind=kind,
+        table=asking.table,
+        made=iso_utc(asking.made_ms),
+        options={name: _plain(value) for name, value in asking.options.items() if value is not None},
+        settings=asking.settings,
+        files=tuple(files),
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.table import Table
 from hudi_py.testing import Crash, StopAfter
+from hudi_py.timeline.quarantine import removals
 from support.tables import NOW, TableBuilder, at, data_files
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
@@ -197,3 +198,32 @@ def test_orphans_are_removed_as_they_were_approved():
     assert builder.storage.size(strangers[1]) is not None
     assert builder.storage.size(f"{report.orphans.quarantine}/files/{strangers[0]}") is not None
     assert table.orphans(older_than="1d").done == (strangers[1],)
+
+
+@LAYOUTS
+def test_a_list_holds_under_the_settings_that_it_was_made_under(layout):
+    """Retention and quarantine of the one who asked, though the one who approves gives neither; secrets stay out."""
+    builder = history(layout)
+    made = {"hoodie.cleaner.commits.retained": 1, "hoodie_py.clean.quarantine": True, "hoodie.write.lock.x": "secret"}
+    asked = builder.table().list_for_approval(commits_retained=1)
+    under = Table(
+        builder.storage, settings={**made, "hoodie_py.conf.allow.unknown": True}, clock=builder.clock
+    ).list_for_approval()
+    assert under.files == asked.files
+    assert under.settings == {"hoodie.cleaner.commits.retained": "1", "hoodie_py.clean.quarantine": "true"}
+    report = builder.table().remove_approved(approved(under))
+    assert set(report.removed) == {each.path for each in asked.files}
+    assert removals(builder.storage) == (report.cleans[0].instant,)
+
+
+def test_other_settings_than_those_of_the_list_are_refused():
+    """Nobody can tell which were meant; under another name of the setting, too. The same value contradicts nothing."""
+    builder = history()
+    asked = approved(builder.table(cleaner_commits_retained=1).list_for_approval())
+    before = builder.storage.files()
+    with pytest.raises(ConfigError, match=r"commits\.retained=2, but the list was made under .*=1"):
+        builder.table(clean_commits_retained=2).remove_approved(asked)
+    with pytest.raises(ConfigError, match="lists do not have"):
+        builder.table().remove_approved(attrs.evolve(asked, settings={"hoodie.table.name": "x"}))
+    assert builder.storage.files() == before
+    assert builder.table(clean_commits_retained=1).remove_approved(asked).removed
