@@ -7,7 +7,7 @@ Decoding looks at the content, not at the layout: a table whose upgrade was inte
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 from hudi_py.errors import CorruptMetadata
@@ -77,21 +77,41 @@ def decode_commit(data: bytes, source: str) -> CommitMetadata:
     return commit_of(_read(data, source), source)
 
 
-def commit_of(fields: Mapping[str, Any], source: str) -> CommitMetadata:
+def decode_commit_in(data: bytes, source: str, partitions: Collection[str]) -> CommitMetadata:
+    """
+    As `decode_commit`, with the files of some partitions only: for questions about few files of a large table.
+
+    Args:
+        data, source: As there.
+        partitions: Paths of these partitions.
+
+    Raises:
+        CorruptMetadata: As there.
+    """
+    return commit_of(_read(data, source), source, partitions)
+
+
+def commit_of(fields: Mapping[str, Any], source: str, partitions: Collection[str] | None = None) -> CommitMetadata:
     """
     As `decode_commit`, from fields under their names on disk.
 
     The archive of layout 1 keeps fewer of them, depending on the release that archived: a field that it lacks has its
     default here.
 
+    Args:
+        fields, source: As there.
+        partitions: As for `decode_commit_in`; None for all.
+
     Raises:
         CorruptMetadata: A field has a wrong type.
     """
     try:
+        stats_of = _map(fields.get("partitionToWriteStats"))
         return CommitMetadata(
             partition_to_write_stats={
                 path: tuple(map(_decode_stat, stats))
-                for path, stats in _map(fields.get("partitionToWriteStats")).items()
+                for path, stats in stats_of.items()
+                if partitions is None or path in partitions
             },
             compacted=bool(fields.get("compacted")),
             extra_metadata={key: _text_or_none(text) for key, text in _map(fields.get("extraMetadata")).items()},

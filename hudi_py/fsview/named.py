@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 _AVRO: Final = b"Obj\x01"
@@ -20,6 +20,7 @@ _NO_CODEC: Final = b"\x08null"
 _AVRO_BRANCH: Final = b"\x02"  # of a union with null: a value follows
 _ONE_BYTE: Final = 0x80
 _END_LENGTH: Final = len("_.parquet")  # and the time in between
+_find_times: Final = re.compile(rb"_([0-9]{1,20})\.").findall
 _is_of_parquet: Final = operator.methodcaller("startswith", b"parquet")
 
 # Behind the path of a write stat: prevCommit, five numbers, and that partitionPath is not null (rules/timeline 4.2).
@@ -35,6 +36,18 @@ _find_json_sizes: Final = re.compile(rb'"fileSizeInBytes"\s*:\s*([0-9]+)\s*[,}]'
 def count_files(data: bytes, requested_time: str) -> int:
     """How often the commit names base files that it wrote; without log files, this is the number of those files."""
     return data.count(f"_{requested_time}.".encode())
+
+
+def may_name(data: bytes, requested_times: Collection[str]) -> bool:
+    """
+    Whether the commit may name a data file with one of these times in its name; true for a form that is not known.
+
+    Args:
+        data: As for `base_paths`.
+        requested_times: As in the names of files.
+    """
+    # Both encodings have digits, the underscore before and the dot behind as they are.
+    return not is_whole(data) or not {time.encode() for time in requested_times}.isdisjoint(_find_times(data))
 
 
 def count_replaced(data: bytes, requested_time: str, before: str) -> int:

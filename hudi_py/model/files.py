@@ -188,6 +188,12 @@ def is_base_file(name: str) -> bool:
     return _match_base_file(name) is not None
 
 
+def base_file_key(name: str) -> tuple[str, str] | None:
+    """Return file id and time of a base file, without the cost of building a `BaseFile`; None if it is not one."""
+    match = _match_base_file(name)
+    return None if match is None else (match[1], match[3])
+
+
 def format_base_file(file_id: str, write_token: str, instant_time: str, extension: str = "parquet") -> str:
     """Return the name of a base file; the inverse of `parse_base_file`."""
     return f"{file_id}_{write_token}_{instant_time}.{extension}"

@@ -7,13 +7,14 @@ that names it, raised only to those who need its content.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import attrs
 
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.formats import records_codec as codec
-from hudi_py.formats.commit_codec import Touched, decode_commit, decode_touched
+from hudi_py.formats.commit_codec import Touched, decode_commit, decode_commit_in, decode_touched
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import (
@@ -39,6 +40,10 @@ class Contents:
     def commit(self, instant: Instant) -> CommitMetadata:
         """Metadata of a completed commit, deltacommit or replacecommit."""
         return decode_commit(self.store.read(instant), self._source(instant))
+
+    def commit_in(self, instant: Instant, partitions: Collection[str]) -> CommitMetadata:
+        """The same with the files of some partitions only; the content of its file is not kept."""
+        return decode_commit_in(self.store.look_through(instant), self._source(instant), partitions)
 
     def touched(self, instant: Instant) -> Touched:
         """Partitions that such a commit wrote to and file groups that it replaced, without decoding its files."""

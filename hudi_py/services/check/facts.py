@@ -33,6 +33,21 @@ class Health(enum.Enum):
 _REWRITES: Final[Mapping[str | None, str]] = {"CLUSTER": "clustering", "COMPACT": "compaction"}
 
 
+@attrs.frozen
+class FewFiles:
+    """
+    The files that somebody asks about; of commits no other files are told.
+
+    Args:
+        partitions: Paths of their partitions.
+        times: The times in their names: a commit of another time that names no such file is not decoded, and told as
+            one without files. None to decode all.
+    """
+
+    partitions: frozenset[str]
+    times: frozenset[str] | None = None
+
+
 @attrs.frozen(kw_only=True)
 class InstantFacts:
     """

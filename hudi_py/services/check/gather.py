@@ -4,8 +4,9 @@ Reads the facts about a table, for checks and recovery. Nothing is changed, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -15,11 +16,13 @@ from hudi_py.errors import CorruptMetadata, HudiError, NotFound, UnsupportedTabl
 from hudi_py.formats import records_codec as codec
 from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.listing import listing_threads
+from hudi_py.fsview.named import may_name
 from hudi_py.mdt.lost_writes import proofs, unmarked_writes
 from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER, MetadataTable
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import time_before
-from hudi_py.services.check.facts import FileKey, Health, InstantFacts, MetadataFacts, TableFacts
+from hudi_py.model.records import CommitMetadata
+from hudi_py.services.check.facts import FewFiles, FileKey, Health, InstantFacts, MetadataFacts, TableFacts
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive import ArchivedFiles, load_archived, load_archived_files, load_archived_rollbacks
 from hudi_py.timeline.contents import Contents
@@ -39,6 +42,8 @@ _PLANNED: Final = frozenset(
     {Action.CLEAN, Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.ROLLBACK, Action.RESTORE}
 )
 
+_NOTHING: Final = CommitMetadata()
+
 _PLAN_DECODERS: Final[Mapping[Action, Callable[[bytes, str], object]]] = {
     Action.CLEAN: codec.decode_cleaner_plan,
     Action.COMPACTION: codec.decode_compaction_plan,
@@ -50,7 +55,7 @@ _PLAN_DECODERS: Final[Mapping[Action, Callable[[bytes, str], object]]] = {
 }
 
 
-def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> TableFacts:
+def gather(contents: Contents, table: TableConfig, *, metadata: bool = True, few: FewFiles | None = None) -> TableFacts:
     """
     Read the facts of a table.
 
@@ -61,6 +66,7 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
         contents: The table's timeline.
         table: Its properties.
         metadata: Whether to read the metadata table's timeline.
+        few: The files in question; None for all.
 
     Raises:
         StorageError: The storage refused or cannot be reached.
@@ -69,11 +75,18 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
     has_metadata = metadata and FILES_PARTITION in table.metadata_partitions
     metadata_facts = _metadata_facts(store) if has_metadata else None
     timeline = store.load()
-    health, damage = _health(contents, timeline)
-    instants = tuple(instant_facts(contents, timeline))
+    _read_ahead(store, timeline)
+    instants = tuple(instant_facts(contents, timeline, few))
+    # These were read as what they should be; of the others it is only looked whether they decode at all. Commits are
+    # large, so none is decoded twice.
+    whole = {
+        (each.instant.requested_time, each.instant.action, State.COMPLETED)
+        for each in instants
+        if each.instant.is_completed and each.content is not None
+    }
+    health, damage = _health(contents, timeline, whole)
     for instant in instants:
         key = (instant.instant.requested_time, instant.instant.action, State.COMPLETED)
-        # The first reading only looked whether the file decodes at all; this one read it as what it should be.
         if instant.problem is not None and health.get(key) is Health.GOOD:
             health[key], damage[key] = Health.DAMAGED, instant.problem
     archived, problem = _archived(store.storage, table)
@@ -105,15 +118,44 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True) -> 
     )
 
 
-def _health(contents: Contents, timeline: Timeline) -> tuple[dict[FileKey, Health], dict[FileKey, str]]:
+def _health(
+    contents: Contents, timeline: Timeline, whole: Collection[FileKey]
+) -> tuple[dict[FileKey, Health], dict[FileKey, str]]:
     """
     Health of the files. Of completed ones, which are many, only whether they decode: `instant_facts` does the rest.
 
-    On object stores many files are read at once, because each costs a round trip.
+    Args:
+        contents, timeline: As for `gather`.
+        whole: Files that are known to decode.
     """
     store = contents.store
+
+    def judged(instant: Instant) -> tuple[Health, str]:
+        if (instant.requested_time, instant.action, instant.state) in whole:
+            return Health.GOOD, ""
+        try:
+            data = store.read(instant)
+        except NotFound:
+            return Health.ABSENT, ""
+        if not data:
+            return Health.EMPTY, ""
+        try:
+            _decoder(instant)(data, instant.file_name or store.path(instant))
+        except CorruptMetadata as error:
+            return Health.DAMAGED, str(error)
+        return Health.GOOD, ""
+
+    results = [((each.requested_time, each.action, each.state), *judged(each)) for each in _wanted(timeline)]
+    return (
+        {key: health for key, health, _ in results},
+        {key: why for key, health, why in results if health is Health.DAMAGED},
+    )
+
+
+def _wanted(timeline: Timeline) -> list[Instant]:
+    """The files that are read: all of pending instants, the completed ones of others, and some plans of those."""
     pending = {(each.requested_time, each.comparable_action) for each in timeline if each.is_pending}
-    wanted = [
+    return [
         state
         for state in timeline.all_states
         if state.is_completed
@@ -122,30 +164,19 @@ def _health(contents: Contents, timeline: Timeline) -> tuple[dict[FileKey, Healt
         or (state.action in (Action.CLEAN, Action.ROLLBACK) and state.state is State.REQUESTED)
     ]
 
-    def judged(instant: Instant) -> tuple[Instant, Health, str]:
-        try:
-            data = store.read(instant)
-        except NotFound:
-            return instant, Health.ABSENT, ""
-        if not data:
-            return instant, Health.EMPTY, ""
-        try:
-            _decoder(instant)(data, instant.file_name or store.path(instant))
-        except CorruptMetadata as error:
-            return instant, Health.DAMAGED, str(error)
-        return instant, Health.GOOD, ""
 
+def _read_ahead(store: TimelineStore, timeline: Timeline) -> None:
+    """On object stores many files are read at once, because each costs a round trip."""
     threads = listing_threads(store.storage)
-    if threads > 1:
-        with ThreadPoolExecutor(threads) as pool:
-            results = list(pool.map(judged, wanted))
-    else:
-        results = list(map(judged, wanted))
-    keyed = [((each.requested_time, each.action, each.state), health, why) for each, health, why in results]
-    return (
-        {key: health for key, health, _ in keyed},
-        {key: why for key, health, why in keyed if health is Health.DAMAGED},
-    )
+    if threads <= 1:
+        return
+
+    def read(instant: Instant) -> None:
+        with suppress(NotFound):  # whoever needs it finds out
+            store.read(instant)
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(read, _wanted(timeline)))
 
 
 def _decoder(instant: Instant) -> Callable[[bytes, str], object]:
@@ -155,8 +186,15 @@ def _decoder(instant: Instant) -> Callable[[bytes, str], object]:
     return decode_content
 
 
-def instant_facts(contents: Contents, timeline: Timeline) -> list[InstantFacts]:
-    """Contents of the instants of a timeline, in its order."""
+def instant_facts(contents: Contents, timeline: Timeline, few: FewFiles | None = None) -> list[InstantFacts]:
+    """
+    Contents of the instants of a timeline, in its order.
+
+    Args:
+        contents, timeline, few: As for `gather`.
+    """
+    # Whoever asks about a few files does not want the contents of large commits in memory either.
+    read = contents.store.read if few is None else contents.store.look_through
     files: dict[tuple[str, Action], list[Instant]] = {}
     for state in timeline.all_states:
         files.setdefault((state.requested_time, state.comparable_action), []).append(state)
@@ -169,8 +207,8 @@ def instant_facts(contents: Contents, timeline: Timeline) -> list[InstantFacts]:
                 continue
             # Empty is another finding than damaged: Hudi repairs empty cleans, and reads an empty commit as one without
             # files.
-            is_empty = not contents.store.read(instant)
-            content = None if is_empty and instant.is_completed else _content(contents, instant)
+            is_empty = not read(instant)
+            content = None if is_empty and instant.is_completed else _content(contents, instant, few)
             found.append(InstantFacts(instant=instant, files=own, is_empty=is_empty, content=content))
         except (CorruptMetadata, NotFound, UnsupportedTable) as error:
             found.append(InstantFacts(instant=instant, files=own, problem=str(error)))
@@ -185,10 +223,10 @@ def _lacks_plan(contents: Contents, instant: Instant) -> bool:
     return instant.action is not Action.CLEAN or not contents.store.storage.size(contents.store.path(inflight))
 
 
-def _content(contents: Contents, instant: Instant) -> Any:
+def _content(contents: Contents, instant: Instant, few: FewFiles | None) -> Any:
     source = f"{contents.store.storage.root}/{contents.store.path(instant)}"
     if instant.is_completed:
-        decode = _completed(contents, source).get(instant.action)
+        decode = _completed(contents, source, few).get(instant.action)
         return None if decode is None else decode(instant)
     # An overwrite of partitions, which needs no plan.
     if instant.action is Action.REPLACE_COMMIT and contents.is_request_empty(instant):
@@ -197,16 +235,24 @@ def _content(contents: Contents, instant: Instant) -> Any:
     return None if decode is None else decode(instant)
 
 
-def _completed(contents: Contents, source: str) -> Mapping[Action, Callable[[Instant], Any]]:
+def _completed(contents: Contents, source: str, few: FewFiles | None) -> Mapping[Action, Callable[[Instant], Any]]:
+    commit = contents.commit if few is None else partial(_commit_in, contents, few)
     return {
-        Action.COMMIT: contents.commit,
-        Action.DELTA_COMMIT: contents.commit,
-        Action.REPLACE_COMMIT: contents.commit,
+        Action.COMMIT: commit,
+        Action.DELTA_COMMIT: commit,
+        Action.REPLACE_COMMIT: commit,
         Action.CLEAN: contents.clean,
         Action.SAVEPOINT: contents.savepoint,
         Action.ROLLBACK: contents.rollback,
         Action.RESTORE: lambda instant: codec.decode_restore_metadata(contents.store.read(instant), source),
     }
+
+
+def _commit_in(contents: Contents, few: FewFiles, instant: Instant) -> CommitMetadata:
+    is_other = few.times is not None and instant.requested_time not in few.times
+    if is_other and not may_name(contents.store.look_through(instant), few.times or ()):
+        return _NOTHING
+    return contents.commit_in(instant, few.partitions)
 
 
 def _planned(contents: Contents, source: str) -> Mapping[Action, Callable[[Instant], Any]]:

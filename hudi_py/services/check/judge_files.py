@@ -97,10 +97,19 @@ class Expectation:
         self._before = None
         if facts.is_archive_empty:
             self._before = Before(timeline, [(fact.instant, fact.content) for fact in facts.instants])
-        self.needs = Needs(facts)
-        self.promises = Promises(facts)
         for each in facts.instants:
             self._learn(each.instant.requested_time, each.content)
+
+    # Each looks at every file of every commit, and whoever asks about a few files needs neither.
+    @cached_property
+    def needs(self) -> Needs:
+        """The files that readers of the latest rows need."""
+        return Needs(self._facts)
+
+    @cached_property
+    def promises(self) -> Promises:
+        """The files that readers of earlier times and of savepoints need."""
+        return Promises(self._facts)
 
     @cached_property
     def partitions(self) -> frozenset[str]:

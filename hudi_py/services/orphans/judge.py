@@ -18,7 +18,7 @@ from hudi_py.fsview.fate import PartitionFates
 from hudi_py.fsview.foreign import foreign_base_files
 from hudi_py.fsview.needs import Needed
 from hudi_py.fsview.origin import Origins
-from hudi_py.model.files import BaseFile, LogFile, join_path, parse_data_file, parse_log_file
+from hudi_py.model.files import BaseFile, LogFile, base_file_key, join_path, parse_data_file, parse_log_file
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.model.removal_list import unlisted
 from hudi_py.services.check.facts import TableFacts
@@ -63,19 +63,24 @@ class Suspicion:
         found: dict[str, Entry] = {}
         for entry in entries:
             name = entry.name
-            parsed = parse_data_file(name)
-            if parsed is None:
-                continue
+            # Without a value for each of what may be a million files.
+            base = base_file_key(name)
+            if base is None:
+                log = parse_log_file(name)
+                if log is None:
+                    continue
+                time = log.instant_time
+            else:
+                time = base[1]
             self.files_seen += 1
-            time = parsed.instant_time
             # By time, of which a table has far fewer than files: a million names cost a look into a dictionary each.
             is_suspect = self._is_suspect.get(time)
             if is_suspect is None:
                 is_suspect = self._is_suspect[time] = self._judge(time)
             if is_suspect or name in cleaned or (time in self._clustered and name not in self._clustered[time]):
                 found[name] = entry
-            if isinstance(parsed, BaseFile):  # of two attempts of a task, one is left over
-                other = attempts.setdefault((parsed.file_id, time), entry)
+            if base is not None:  # of two attempts of a task, one is left over
+                other = attempts.setdefault(base, entry)
                 if other is not entry:
                     found[name] = entry
                     # Both: the names do not say which of the attempts the commit recorded; `judge` reads that in its

@@ -23,11 +23,12 @@ from hudi_py.fsview.loader import load_facts, written_by_clusterings
 from hudi_py.fsview.origin import Origins
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.model.files import join_path, parse_data_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time, parse_duration, parse_instant_time
 from hudi_py.model.records import CleanMetadata
 from hudi_py.runtime.log import log
-from hudi_py.services.check.facts import TableFacts
+from hudi_py.services.check.facts import FewFiles, TableFacts
 from hudi_py.services.check.gather import gather
 from hudi_py.services.check.judge_files import Expectation
 from hudi_py.services.orphans.facts import OrphanAction, OrphanFate, OrphanFile, OrphanReport, OrphanVerdict
@@ -165,7 +166,7 @@ class OrphanService:
             return report  # with nothing to remove, there is nothing to lock
         with self._store.lock.held("orphans"):
             # What was found without the lock may be out of date: a write that began since has an instant now.
-            again = self._judged(report, suspects, early)
+            again = self._judged(report, suspects, early, is_last=True)
             self._refuse(again)
             return self._remove(again, permit)
 
@@ -189,8 +190,7 @@ class OrphanService:
         undone, cleaned = undone_writes(self.contents, timeline), _cleaned(self.contents, timeline)
         suspicion = Suspicion(origins, undone, cleaned, clustered)
         for folder in self._folders(others.append):
-            # A young folder counts as full: a writer creates the folder of a partition before its first file.
-            folders[folder.path] = bool(folder.files) or not _is_old(folder, before)
+            folders[folder.path] = bool(folder.files)
             suspects += suspicion.of(folder.path, folder.files)
         early = frozenset(suspicion.early)
         report = OrphanReport(
@@ -198,7 +198,7 @@ class OrphanService:
             older_than_ms=before,
             files_seen=suspicion.files_seen,
             other_tables=tuple(sorted(others)),
-            empty_folders=self._empty(folders, others, timeline),
+            empty_folders=self._empty(folders, others, timeline, before),
         )
         if not suspects:
             return report, suspects, early
@@ -209,18 +209,44 @@ class OrphanService:
             return read_inventory(self.inventory, self._storage.root, others)
         return walk_table(self._storage, others)
 
-    def _empty(self, folders: Mapping[str, bool], others: Iterable[str], timeline: Timeline) -> tuple[str, ...]:
+    def _empty(
+        self, folders: Mapping[str, bool], others: Iterable[str], timeline: Timeline, before_ms: int
+    ) -> tuple[str, ...]:
         """Only local disks have folders of their own, and while a write is pending it may just have made one."""
         # An inventory lists files only, and in an object store a folder exists no longer than its files.
         if self.inventory is not None or not self._storage.capabilities.has_folders or timeline.writes.pending():
             return ()
-        return empty_folders({**folders, **dict.fromkeys(others, True)}, ())
+        full = {**folders, **dict.fromkeys(others, True)}
+        empty = empty_folders(full, ())
+        # A young folder counts as full: a writer creates the folder of a partition before its first file.
+        return empty_folders(full, self._young(empty, before_ms)) if empty else ()
 
-    def _judged(self, report: OrphanReport, suspects: list[OrphanFile], early: frozenset[str]) -> OrphanReport:
+    def _young(self, paths: Iterable[str], before_ms: int) -> set[str]:
+        """Those of the folders in which something was created or deleted since a time, or of which that is unknown."""
+        found: set[str] = set()
+        by_parent: dict[str, list[str]] = {}
+        for path in paths:
+            by_parent.setdefault(path.rpartition("/")[0], []).append(path)
+        for parent, below in by_parent.items():
+            times = {join_path(parent, e.name): e.modified_ms for e in self._storage.list(parent, details=True)}
+            for path in below:
+                modified_ms = times.get(path)
+                if modified_ms is None or modified_ms >= before_ms:
+                    found.add(path)
+        return found
+
+    def _judged(
+        self, report: OrphanReport, suspects: list[OrphanFile], early: frozenset[str], *, is_last: bool = False
+    ) -> OrphanReport:
         """Judge the suspects by the table as it is now; those that changed since they were listed are left out."""
         # A store of its own: contents read before the lock was taken must not decide.
         contents = Contents(self._store.afresh())
-        facts = gather(contents, self.table, metadata=FILES_PARTITION in self.table.metadata_partitions)
+        paths = frozenset(suspect.partition_path for suspect in suspects)
+        has_metadata = FILES_PARTITION in self.table.metadata_partitions
+        # Before something is removed, each commit has to decode: a damaged one is a doubt. For a first look it is
+        # enough that it does not name the files in question, which costs a fiftieth.
+        times = None if is_last else frozenset(filter(None, map(_time_in, suspects)))
+        facts = gather(contents, self.table, metadata=has_metadata, few=FewFiles(paths, times))
         expected = Expectation(facts)
         doubtful = list(doubts(facts, expected, early))
         # Files that it has put back are still in the list of what the clean deleted.
@@ -230,8 +256,7 @@ class OrphanService:
         verdicts: list[OrphanVerdict] = []
         try:
             # One listing for both questions: a file must not be judged by other neighbours than those it was seen with.
-            paths = dict.fromkeys(suspect.partition_path for suspect in suspects)
-            folders = {path: self._files_in(path) for path in paths}
+            folders = {path: self._files_in(path) for path in sorted(paths)}
             seen = self._surroundings(contents, facts, expected, folders)
             verdicts = sorted(judge(seen, _still_there(suspects, folders)), key=lambda each: each.file.path)
             if self.approved is not None:
@@ -375,8 +400,9 @@ def _still_there(suspects: Iterable[OrphanFile], folders: Mapping[str, Mapping[s
             yield attrs.evolve(suspect, size_bytes=entry.size_bytes or 0, modified_ms=entry.modified_ms)
 
 
-def _is_old(folder: Folder, before_ms: int) -> bool:
-    return folder.modified_ms is not None and folder.modified_ms < before_ms
+def _time_in(file: OrphanFile) -> str:
+    parsed = parse_data_file(file.name)
+    return "" if parsed is None else parsed.instant_time
 
 
 def _cleaned(contents: Contents, timeline: Timeline) -> dict[str, dict[str, str]]:

@@ -6,7 +6,9 @@ import pytest
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.commit_codec import decode_commit, encode_commit
+from hudi_py.fsview.named import may_name
 from hudi_py.fsview.named_logs import group_of_file, named_files, sizes_of_groups
+from hudi_py.model.files import parse_data_file
 from hudi_py.model.records import CommitMetadata, WriteStat
 from support.fixtures import fixture_names, metadata_files
 from support.tables import SYNC, TableBuilder, at, done
@@ -124,3 +126,19 @@ def test_log_files_with_and_without_folder_are_left_to_the_decoder():
         stats[partition] = (stat,)
     data = encode_commit(CommitMetadata(partition_to_write_stats=stats), as_json=False, sync=SYNC)
     assert paths_of(data, at(1)) is None
+
+
+def test_a_commit_that_may_name_a_file_of_a_time_is_told_without_decoding():
+    """Of all releases and kinds of files: each time in a name that decoding finds, and no time that nothing has."""
+    seen = 0
+    for fixture in [each for each in fixture_names() if each.startswith(("mor_logs", "mor_cdc-", "cow-"))]:
+        for path, data in metadata_files(fixture).items():
+            if not data or "metadata/" in path or not path.endswith((".commit", ".deltacommit", ".replacecommit")):
+                continue
+            for stats in decode_commit(data, path).partition_to_write_stats.values():
+                for file in filter(None, (parse_data_file(each.path.rpartition("/")[2]) for each in stats)):
+                    assert may_name(data, {"20990101000000000", file.instant_time}), path
+                    seen += 1
+            assert not may_name(data, {"20990101000000000"}), path
+            assert may_name(data[:-1], {"20990101000000000"}), path  # cut off: only decoding it says what is wrong
+    assert seen > 30

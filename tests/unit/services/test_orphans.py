@@ -281,3 +281,31 @@ def test_a_limit_takes_the_log_file_that_undoes_blocks_last():
     builder.put(second)
     for path in (first, second):
         assert builder.table().orphans(delete=True, max_deletes=1).done == (path,)
+
+
+@LAYOUTS
+def test_the_first_look_and_the_one_before_a_removal_agree(layout):
+    """The first one decodes only commits that may name a file in question: what a task that was retried left, too."""
+    builder = history(layout, table_type="MERGE_ON_READ")
+    builder.log_files(at(4), [("r0", "f", at(3))])
+    orphan(builder)
+    again = f"r0/{builder.base_name('f', at(3)).replace('_0-1-0_', '_0-2-0_')}"
+    builder.put(again)
+    builder.put(f"r1/.g_{STRANGER}.log.1_0-1-0")
+    shown = builder.table().orphans(dry_run=True)
+    assert verdicts(shown)[again] is OrphanFate.REMOVE
+    done = builder.table().orphans()
+    assert shown.verdicts == done.verdicts
+    assert set(done.done) == {path for path, fate in verdicts(shown).items() if fate is OrphanFate.REMOVE}
+
+
+def test_a_damaged_commit_that_names_none_of_them_stops_the_removal():
+    """The look before the removal decodes every commit."""
+    builder = history(1)
+    orphan(builder)
+    (path,) = [each for each in builder.storage.files() if each.endswith(f"{at(2)}.commit")]
+    builder.put(path, builder.storage.read(path).replace(b'"numWrites"', b'"numWrites" "'))
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match=r"commit .*cannot be read"):
+        builder.table().orphans()
+    assert builder.storage.files() == before
