@@ -97,8 +97,8 @@ class PartitionValues:
     def _of(self, partition_path: str, path: Path, arrow: pa.DataType) -> Sequence[Bounds]:
         """Bounds of a column in a partition; every value is within one of them."""
         name = ".".join(path)
-        if path == (_PATH_COLUMN,):
-            return [_only(partition_path)]
+        if path == (_PATH_COLUMN,):  # null in tables without meta columns
+            return [attrs.evolve(_only(partition_path), has_nulls=True)]
         if name not in self.fields:
             return [UNKNOWN]
         texts = self._texts(name, partition_path)

@@ -360,8 +360,7 @@ class Rows(Batches):
         """The slices that the metadata table does not rule out, and so have to be opened."""
         from hudi_py.snapshot.key_index import slices_of_keys, without_keys_ruled_out
 
-        slices, count = self._in_partitions(), self.count
-        count.by_partitions = len(self._slices) - len(slices)
+        slices, count = self._slices, self.count
         # The most selective first: the record index leaves few slices, and then statistics are not worth their reading.
         named = None
         if keys is not None and self._indexes is not None:
@@ -369,11 +368,14 @@ class Rows(Batches):
             if named is not None:
                 count.by_record_index = len(slices) - len(named)
                 slices = named
+        left = self._in_partitions(slices)
+        count.by_partitions = len(slices) - len(left)
+        slices = left
+        # What is stored of a column that shows the path does not rule out what is shown.
+        values = self._partition_values
+        stored = [each for each in self._filters if values is None or not values.decides(each)]
         # A few named slices are opened at once: statistics would cost more requests than they save.
-        if self._filters and self._statistics is not None and (named is None or len(named) > _FEW_SLICES):
-            values = self._partition_values
-            # What is stored of a column that shows the path does not rule out what is shown.
-            stored = [each for each in self._filters if values is None or not values.decides(each)]
+        if stored and self._statistics is not None and (named is None or len(named) > _FEW_SLICES):
             left = _not_ruled_out(slices, stored, self._statistics)
             count.by_metadata_table = len(slices) - len(left)
             slices = left
@@ -384,13 +386,13 @@ class Rows(Batches):
         count.skipped = len(self._slices) - len(slices)
         return slices
 
-    def _in_partitions(self) -> Sequence[FileSlice]:
+    def _in_partitions(self, slices: Sequence[FileSlice]) -> Sequence[FileSlice]:
         """The slices of partitions that may hold rows, by their paths."""
         may_hold = None if self._partition_values is None else self._partition_values.chooser(self._filters)
         if may_hold is None:
-            return self._slices
+            return slices
         # Other files of a bootstrapped table, and those with renamed columns, are looked into.
-        return [each for each in self._slices if not each.is_plain or may_hold(each.partition_path)]
+        return [each for each in slices if not each.is_plain or may_hold(each.partition_path)]
 
     @staticmethod
     def _check_not_asked_for(

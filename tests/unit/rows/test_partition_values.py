@@ -114,6 +114,7 @@ def path_of(keys, row, names):
         ("2026/01/02", "text > '2027'", False),
         ("2026/01/02", "_hoodie_partition_path like '2026%'", True),
         ("2026/01/02", "_hoodie_partition_path = '2026/01/03'", False),
+        ("2026/01/02", "_hoodie_partition_path is null", True),
         ("a/b", "other = 1", True),
         ("a/b", "text = 'a' or other = 1", True),
         ("a/b", "text = 'c' and other = 1", False),
