@@ -20,6 +20,7 @@ from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import NOT_DATA
+from hudi_py.model.words import counted
 from hudi_py.rows.condition import Condition, Where, Word, leaves_of
 from hudi_py.rows.expression import Expression
 from hudi_py.rows.keys import KeyGenerator
@@ -205,10 +206,11 @@ class Merge:
         for name in self.on:
             count = self.source.column(name).null_count
             if count:
+                nulls = counted(count, "row")
                 raise WriteError(
-                    f"a merge that inserts matches on {name!r}, which is null in {count} rows of the source: null "
-                    "equals nothing, so they would be inserted although the table may have their keys; leave the "
-                    "column out of what the merge matches on, or fill it in"
+                    f"a merge that inserts matches on {name!r}, which is null in {nulls} of the source: null equals "
+                    "nothing, so they would be inserted although the table may have their keys; leave the column out "
+                    "of what the merge matches on, or fill it in"
                 )
 
     def _wanted(self, generator: KeyGenerator, schema: pa.Schema) -> list[str] | None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hudi_py.errors import WriteError
 from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.model.words import counted
 
 Convert: TypeAlias = Callable[[Array, pa.DataType, str], Array]
 """Converts values that are not nested to another type; the text is the column's name for errors."""
@@ -186,4 +187,4 @@ def _refuse_nulls(array: Array, parent_null: Any, *, nullable: bool, path: str) 
     visible = array.is_null() if parent_null is None else compute.and_not(array.is_null(), parent_null)
     count = compute.sum(visible).as_py()
     if count:
-        raise WriteError(f"column {path!r} is null in {count} rows, but the table's schema requires a value")
+        raise WriteError(f"column {path!r} is null in {counted(count, 'row')}, but the table's schema requires a value")

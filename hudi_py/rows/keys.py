@@ -27,6 +27,7 @@ from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.model.files import DEFAULT_PARTITION, METADATA_FOLDER, PARTITION_METAFILES
+from hudi_py.model.words import counted
 from hudi_py.rows.partition_times import PartitionTime, partition_time
 from hudi_py.versions.served import format_of
 
@@ -425,7 +426,9 @@ def refuse_blank_keys(names: Sequence[str], count: int) -> None:
         WriteError: All rows are refused: one without a key could never be updated or deleted.
     """
     if count:
-        raise WriteError(f"record key {', '.join(names)} is null or empty in {count} rows; every row needs a key")
+        raise WriteError(
+            f"record key {', '.join(names)} is null or empty in {counted(count, 'row')}; every row needs a key"
+        )
 
 
 def _prefixed(name: str, text: Any) -> Any:

@@ -23,6 +23,7 @@ import pyarrow as pa
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, Column, compute
 from hudi_py.formats.key_order import java_order
+from hudi_py.model.words import counted
 from hudi_py.versions.served import format_of
 
 Mask = npt.NDArray[np.bool_]
@@ -165,7 +166,8 @@ def refuse_nulls(ordering_field: str, count: int) -> None:
     """
     if count:
         raise WriteError(
-            f"ordering field {ordering_field!r} is null in {count} rows; Hudi cannot order such rows, fill it in"
+            f"ordering field {ordering_field!r} is null in {counted(count, 'row')}; Hudi cannot order such rows, fill "
+            "it in"
         )
 
 

@@ -135,7 +135,7 @@ def test_rows_without_a_key_are_refused_and_leave_nothing(way, key, trips):
     table = trips(PARTITIONED | way)
     table.upsert([trip(number) for number in range(6)])
     before = base_files(table)
-    with pytest.raises(WriteError, match="record key id is null or empty in 1 rows"):
+    with pytest.raises(WriteError, match="record key id is null or empty in 1 row;"):
         table.client.upsert(table.frame([trip(1, 2), {**trip(2, 2), "id": key}]))
     table.check()
     assert ["commit completed"] == states(table)

@@ -23,6 +23,7 @@ from hudi_py.engine.base import Engine
 from hudi_py.errors import ConflictError
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.records import ClusteringPlan
+from hudi_py.model.words import counted
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.services.clustering.stored import changed_by, replaced_groups
 from hudi_py.services.clustering.tasks import ClusteringJob, GroupWork, rewrite_group
@@ -84,7 +85,7 @@ class ClusteringExecutor:
             reported(partial(rewrite_group, job), len(works), self.on_group, self.engine),
             list(works),
             parallelism=self.engine.slots if self.engine.name == "spark" else 1,  # each may fill the memory of a task
-            description=f"rewrite {len(works)} groups of clustering {time}",
+            description=f"rewrite {counted(len(works), 'group')} of clustering {time}",
         )
         written = [each for of_group in done for each in of_group]
         # Before the results are published: tasks that nobody waits for any more must not add files to a completed

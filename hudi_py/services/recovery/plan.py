@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from hudi_py.model.files import parse_base_file
+from hudi_py.model.words import counted
 from hudi_py.services.recovery.contradictions import contradictions
 from hudi_py.services.recovery.facts import Lock, RecoveryFacts
 from hudi_py.services.recovery.finding import ORDER, Problem, RecoveryFinding, Step, seconds
@@ -80,7 +81,7 @@ def _left_behind(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
             problem=Problem.TEMPORARY_FILES,
             step=Step.REMOVE_FILES,
             evidence=(
-                f"{len(old)} files of interrupted creations, all more than {seconds(TEMPORARY_AGE_MS)} old",
+                f"{counted(len(old), 'file')} of interrupted creations, all more than {seconds(TEMPORARY_AGE_MS)} old",
                 "no reader looks at files with such names",
             ),
             paths=tuple(each.path for each in old),
@@ -178,7 +179,7 @@ def _late_files(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
             problem=Problem.LATE_FILES,
             step=Step.REMOVE_FILES,
             evidence=(
-                f"the completed {facts.rewrites[time]} {time} does not name {len(paths)} files of its time",
+                f"the completed {facts.rewrites[time]} {time} does not name {counted(len(paths), 'file')} of its time",
                 "tasks of an attempt that was given up wrote them",
                 "it only moves rows, and all of them are in the files that it names",
             ),

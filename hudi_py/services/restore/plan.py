@@ -103,7 +103,7 @@ def check_savepoints_after(timeline: Timeline, savepoint_time: str, undone: Coll
         reasons = {judge(Service.RESTORE, each, {Relation.SAME}).reason for each in others if each.is_pending}
         deletions = " && ".join(f"hudi-py savepoint delete {location} {time}" for time in times)
         raise RefusedError(
-            f"restore to {savepoint_time} refused: it would undo {len(times)} commits that have savepoints, "
+            f"restore to {savepoint_time} refused: it would undo {counted(len(times), 'commit')} with a savepoint, "
             f"{', '.join(times)}; nothing was changed. Delete these savepoints first: {deletions}"
             + "".join(f". About one that is not completed: {reason}" for reason in sorted(reasons))
         )

@@ -15,6 +15,7 @@ from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.model.files import join_path, parse_base_file, parse_data_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata, InstantInfo, RollbackPlan, RollbackRequest
+from hudi_py.model.words import counted
 from hudi_py.services.rollback.before import Before
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.pairs import Service, judge
@@ -161,14 +162,15 @@ def check_state_before(target: Instant, before: Before, ways_back: str) -> None:
     """
     if before.lost:
         raise RefusedError(
-            f"rollback of {target} refused: the rows before it cannot be restored, for {len(before.lost)} files with "
-            f"them are missing, the first is {before.lost[0]}: a clean deleted them; nothing was changed. {ways_back}"
+            f"rollback of {target} refused: the rows before it cannot be restored without the "
+            f"{counted(len(before.lost), 'missing file')} with them, the first is {before.lost[0]}: a clean deleted "
+            f"them; nothing was changed. {ways_back}"
         )
     if before.hidden:
         raise RefusedError(
             f"rollback of {target} refused: the rows before it would be hidden from readers, for the commits that "
-            f"wrote {len(before.hidden)} files with them, first {before.hidden[0]}, are archived after a savepoint; "
-            f"nothing was changed. {ways_back}"
+            f"wrote {counted(len(before.hidden), 'file')} with them, first {before.hidden[0]}, are archived after a "
+            f"savepoint; nothing was changed. {ways_back}"
         )
 
 

@@ -65,7 +65,7 @@ def test_ambiguous_key_form_must_be_said():
 @pytest.mark.parametrize("generator", [simple(), complex_keys("id", single_field_prefixed=True)], ids=["bare", "named"])
 def test_row_without_key_is_refused(generator, value):
     """Every record has a key."""
-    with pytest.raises(WriteError, match="1 rows"):
+    with pytest.raises(WriteError, match="1 row;"):
         generator.record_keys(batch(id=["a", value]))
 
 

@@ -90,7 +90,7 @@ def test_data_without_ordering_value_is_refused_and_deletes_are_not():
     """Hudi fails on such rows; a delete without a value is unconditional."""
     rows = pa.table({"ts": [1, None, 3]})
     refuse_null_ordering(rows, ["ts"], pa.array([False, True, False]))
-    with pytest.raises(WriteError, match="1 rows"):
+    with pytest.raises(WriteError, match="1 row;"):
         refuse_null_ordering(rows, ["ts"], None)
     with pytest.raises(ConfigError, match="'no'"):
         refuse_null_ordering(rows, ["no"], None)

@@ -99,7 +99,7 @@ def test_one_row_of_each_key_is_written_if_asked_for(mode, streamed):
 
 def test_rows_without_an_ordering_value_cannot_be_chosen_from():
     """As in other writes that choose."""
-    with pytest.raises(WriteError, match="'ts' is null in 1 rows"):
+    with pytest.raises(WriteError, match="'ts' is null in 1 row;"):
         bulk_inserted([{"id": "a", "region": "eu", "ts": None}], {COMBINE: True}, streamed=False)
 
 

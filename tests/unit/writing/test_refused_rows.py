@@ -163,5 +163,5 @@ def test_a_merge_that_inserts_names_nulls_that_match_nothing(tmp_path):
     settings = SETTINGS | {"hoodie.datasource.write.partitionpath.field": "p"}
     rows = pa.table({"id": ["a"], "p": pa.array([None], pa.string())})
     hudi_py.write(tmp_path / "t", rows, settings=settings)
-    with pytest.raises(WriteError, match="'p', which is null in 1 rows"):
+    with pytest.raises(WriteError, match="'p', which is null in 1 row of"):
         hudi_py.open_table(tmp_path / "t").merge(rows, ["id", "p"]).when_not_matched_insert().execute()
