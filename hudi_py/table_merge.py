@@ -25,6 +25,7 @@ from hudi_py.rows.condition import Condition, Where, Word, leaves_of
 from hudi_py.rows.expression import Expression
 from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.paired_condition import rows_met
+from hudi_py.rows.possible_matches import possible_matches
 from hudi_py.rows.stored_keys import FILE, KEY, PATH
 from hudi_py.rows.where import conditions_of
 from hudi_py.table_statements import (
@@ -141,11 +142,14 @@ class Merge:
     def find(self, table: TableView, generator: KeyGenerator, schema: pa.Schema) -> Found:
         """See `hudi_py.table_statements.Statement`."""
         self._check(generator, schema)
-        stored = table.rows(columns=self._wanted(generator, schema), with_meta=True).to_arrow()
+        theirs = self._numbers(self.source, schema, _NUMBER)
+        # Rows that match nothing are needed only where a clause is about them.
+        where = () if self._of(Rows.LEFT) else possible_matches(theirs.select(list(self.on)), table.config)
+        stored = table.rows(where=where, columns=self._wanted(generator, schema), with_meta=True).to_arrow()
         if not stored.num_rows:
             # Nor any columns, where another process has rolled back the only commit since this one read the schema.
             stored = pa.schema([*((name, pa.string()) for name in META_COLUMNS), *schema]).empty_table()
-        ours, theirs = self._numbers(stored, schema, _STORED), self._numbers(self.source, schema, _NUMBER)
+        ours = self._numbers(stored, schema, _STORED)
         pairs = ours.join(theirs, list(self.on), join_type="inner")
         left, right = (pairs.column(name).to_numpy().astype(np.int64) for name in (_STORED, _NUMBER))
         # Rows that match nothing are found from the pairs, so both kinds of clauses see each stored row exactly once.
