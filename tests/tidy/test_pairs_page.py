@@ -10,7 +10,7 @@ from support.repository import ROOT
 
 PAGE = ROOT / "docs/decisions/pairs.md"
 ACTIONS = ("insert", "change", "drop", "columns", "properties", "compaction", "log compaction", "clustering", "clean",
-           "rollback", "restore", "savepoint", "archival", "indexing")  # fmt: skip
+           "rollback", "restore", "savepoint", "archival", "indexing", "lease", "orphans", "undo")  # fmt: skip
 
 
 def rows():
