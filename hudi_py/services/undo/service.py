@@ -168,7 +168,7 @@ class UndoService:
     def _refuse_if_undone(self, timeline: Timeline, name: str) -> None:
         done = self._undone_by(timeline, name)
         if done is not None:
-            raise RefusedError(
+            raise ConfigError(
                 f"{self._root}: clean {name} is undone already, by {done}: its files are in the table again; nothing "
                 "was changed. The next clean plans them once more, so raise the retention, or create a savepoint, if "
                 "they shall stay"

@@ -493,7 +493,7 @@ def test_a_second_undo_says_that_it_is_done(layout):
     assert first.rollback is not None
     assert quarantine.removals(builder.storage) == ()
     before = builder.storage.files()
-    with pytest.raises(RefusedError, match=rf"is undone already, by rollback {first.rollback} .*raise the retention"):
+    with pytest.raises(ConfigError, match=rf"is undone already, by rollback {first.rollback} .*raise the retention"):
         opened(builder.storage, builder.clock).undo(clean)
     assert builder.storage.files() == before
     assert data_files(builder.storage) == data_files(history(layout).storage)
