@@ -10,8 +10,8 @@ import os
 import random
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Any, Generic
 from unittest import mock
 
@@ -20,7 +20,7 @@ import attrs
 from hudi_py.formats.log_block import HeaderKey
 from hudi_py.mdt import blocks
 from hudi_py.runtime import ahead
-from hudi_py.runtime.ahead import Item
+from hudi_py.runtime.ahead import Item, Source
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.write_service import WriteService
 from support.fixtures import FOLDER
@@ -93,7 +93,7 @@ def _no_chance(seed: int) -> Iterator[None]:
     with (
         mock.patch.object(os, "urandom", chance.randbytes),
         mock.patch.object(blocks, "decode_block", decode_block),
-        mock.patch.object(ahead, "_Channel", _InTheCallersThread),
+        mock.patch.object(ahead, "_Team", _InTheCallersThread),
         mock.patch.dict(WriteService.__init__.__kwdefaults__ or {}, delays=AT_ONCE),
     ):
         yield
@@ -102,11 +102,14 @@ def _no_chance(seed: int) -> Iterator[None]:
 class _InTheCallersThread(Generic[Item]):
     """In the place of streams that are read ahead: for tables of a few rows threads are most of what a read costs."""
 
-    def __init__(self, begin: Callable[[], Iterator[Any]]) -> None:
-        self._begin = begin
+    def __init__(self, sources: Sequence[Source[Item]], *_limits: int) -> None:
+        self._sources = sources
 
-    def __iter__(self) -> Iterator[Any]:
-        return self._begin()
+    def items(self) -> Iterator[Item]:
+        """Those of all streams."""
+        for source in self._sources:
+            with closing(source.open()) as stream:
+                yield from stream
 
     def stop(self) -> None:
         """Nothing runs."""
