@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from hudi_py.config.table import TableConfig
+from hudi_py.config.table import TableConfig, TableType
 from hudi_py.formats.arrow_types import compute
 from hudi_py.model.files import DEFAULT_PARTITION
 from hudi_py.rows.condition import Comparison, Condition, IsIn
@@ -29,7 +29,9 @@ def possible_matches(source: pa.Table, table: TableConfig) -> tuple[Condition, .
         source: The columns that are compared, in the types of the table.
         table: The table; conditions on its partition columns are refused where their values are not certain.
     """
-    plain = partition_values_of(table, merged=False).fields
+    values = partition_values_of(table, merged=table.table_type is TableType.MERGE_ON_READ)
+    # Where stored values are shown, a row may equal the source and lie in the partition of another value.
+    plain = values.fields if values.is_shown else ()
     return tuple(
         condition
         for name in source.column_names

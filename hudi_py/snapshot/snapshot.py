@@ -183,14 +183,17 @@ class Snapshot(Shown):
         """What paths tell of the values of partition columns."""
         from hudi_py.rows.partition_values import partition_values_of
 
-        is_merged = self.config.table_type is TableType.MERGE_ON_READ and not read_optimized
-        return partition_values_of(self.config, merged=is_merged)
+        return partition_values_of(self.config, merged=self._may_merge(read_optimized=read_optimized))
+
+    def _may_merge(self, *, read_optimized: bool) -> bool:
+        """Whether log files may be merged."""
+        return self.config.table_type is TableType.MERGE_ON_READ and not read_optimized
 
     def _shown_partitions(self, *, read_optimized: bool) -> TimePartitions | None:
         """As `_time_partitions`, for one kind of read."""
         found = self._time_partitions()
         # Where log files may be merged, Hudi 0.15 reads all columns from the files; paths are for base files alone.
-        is_merged = self.config.table_type is TableType.MERGE_ON_READ and not read_optimized
+        is_merged = self._may_merge(read_optimized=read_optimized)
         return None if found is not None and found.is_path_shown and is_merged else found
 
     def _time_partitions(self) -> TimePartitions | None:
