@@ -281,4 +281,18 @@ def _writer(schema_bytes: bytes) -> _Writer:
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ValueError("not a record")
     check_schema(schema)
-    return _Writer(text, fastavro.parse_schema(schema), str(schema["name"]).rpartition(".")[2])
+    return _Writer(text, fastavro.parse_schema(_with_plain_texts(schema)), str(schema["name"]).rpartition(".")[2])
+
+
+def _with_plain_texts(schema: Any) -> Any:
+    """The same schema without Java's class of each text, after which fastavro would look at every single value."""
+    if isinstance(schema, list):
+        return [_with_plain_texts(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.keys() == {"type", "avro.java.string"} and schema["type"] == "string":
+        return "string"
+    parts = {key: _with_plain_texts(schema[key]) for key in ("type", "items", "values") if key in schema}
+    if isinstance(schema.get("fields"), list):
+        parts["fields"] = [_with_plain_texts(field) for field in schema["fields"]]
+    return {**schema, **parts}

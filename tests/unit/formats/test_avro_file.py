@@ -1,9 +1,11 @@
 import contextlib
 import io
 import json
+import uuid
 import zlib
 
 import fastavro
+import fastavro.utils
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -210,3 +212,24 @@ def test_bare_records_round_trip():
     assert RECORD == decode_record(encode_record(PLAN, RECORD), PLAN, "x")
     with pytest.raises(CorruptMetadata):
         decode_record(encode_record(PLAN, RECORD) + b"\x00", PLAN, "x")
+
+
+@pytest.mark.parametrize("text", ["HoodieSavepointMetadata", "HoodieCleanerPlan", "HoodieRestoreMetadata"])
+def test_java_classes_of_texts_change_no_value(text):
+    """The schema that decodes faster gives what the schema of the file gives, and the file keeps its schema."""
+    schema = json.loads(schema_text(text))
+    assert "avro.java.string" in schema_text(text)
+    record = fastavro.utils.generate_one(fastavro.parse_schema(schema))
+    data = encode_avro_file(schema_text(text), record, SYNC)
+    file = decode_avro_file(data, "x")
+    (expected,) = fastavro.reader(io.BytesIO(data))
+    assert expected == file.records[0]
+    assert schema_text(text) == file.schema_text
+
+
+def test_a_text_of_a_logical_type_keeps_it():
+    """Only Java's class is left out: a UUID is decoded as one."""
+    kind = {"type": "string", "logicalType": "uuid"}
+    schema = {"type": "record", "name": "R", "fields": [{"name": "id", "type": kind}]}
+    value = uuid.UUID(int=7)
+    assert [{"id": value}] == list(decode_avro_file(container(schema, [{"id": value}]), "x").records)
