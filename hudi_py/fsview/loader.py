@@ -11,6 +11,7 @@ from hudi_py.config.table import TableType
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.build import GroupKey, PendingOperation, UnknownCommits, ViewContext
 from hudi_py.fsview.fate import NO_PROMISE, FileKey, Promise, Protection, TableFacts
+from hudi_py.fsview.held import HeldFiles
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.fsview.needs import Pending
 from hudi_py.model.files import parse_data_file
@@ -128,7 +129,7 @@ def load_facts(
     )
 
 
-def load_savepoints(timeline: Timeline, contents: Contents) -> dict[str, dict[str, frozenset[str]]]:
+def load_savepoints(timeline: Timeline, contents: Contents) -> dict[str, HeldFiles]:
     """
     Requested time of each completed savepoint to the files that it protects: partition path to names.
 
@@ -137,10 +138,9 @@ def load_savepoints(timeline: Timeline, contents: Contents) -> dict[str, dict[st
     """
     found = {}
     for instant in timeline.completed(Action.SAVEPOINT):
-        held = {path: frozenset(names) for path, names in contents.savepoint(instant).files.items()}
-        for path, names in _completed_later(timeline, contents, instant, held).items():
-            held[path] = held.get(path, frozenset()) | names
-        found[instant.requested_time] = held
+        held = HeldFiles(contents.savepoint(instant).files)
+        later = _completed_later(timeline, contents, instant, held)
+        found[instant.requested_time] = HeldFiles(held, later) if later else held
     return found
 
 
@@ -182,17 +182,13 @@ def _written_at(name: str) -> str | None:
 
 def protection_of(
     context: ViewContext,
-    savepoints: Mapping[str, Mapping[str, frozenset[str]]],
+    savepoints: Mapping[str, HeldFiles],
     clustered_files: Mapping[FileKey, str],
 ) -> Protection:
     """Files that no policy may delete."""
-    files: dict[str, frozenset[str]] = {}
-    for held in savepoints.values():
-        for partition, names in held.items():
-            files[partition] = files.get(partition, frozenset()) | names
     pending = context.pending_compactions
     return Protection(
-        savepointed_files=files,
+        savepointed_files=HeldFiles(*savepoints.values()),
         pending=pending,
         pending_files={
             (key[0], name): operation for key, operation in pending.items() for name in operation.file_names

@@ -7,6 +7,7 @@ from datetime import timedelta, tzinfo
 from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.config.table import TableConfig, TableType
 from hudi_py.errors import RefusedError
+from hudi_py.fsview.held import HeldFiles
 from hudi_py.fsview.listing import FolderListing, Listing
 from hudi_py.fsview.loader import load_clustered_files, load_savepoints
 from hudi_py.model.files import PARTITION_METAFILE, join_path
@@ -41,10 +42,7 @@ def load_roots(
     Raises:
         CorruptMetadata: An instant does not decode; then nothing is known to be garbage.
     """
-    savepointed: dict[str, frozenset[str]] = {}
-    for held in load_savepoints(timeline, contents).values():
-        for path, names in held.items():
-            savepointed[path] = savepointed.get(path, frozenset()) | names
+    savepointed = dict(HeldFiles(*load_savepoints(timeline, contents).values()))
     # What a pending clustering reads is kept as firmly as what a savepoint names.
     for path, name in load_clustered_files(timeline, contents):
         savepointed[path] = savepointed.get(path, frozenset()) | {name}
