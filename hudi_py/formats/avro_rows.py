@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from hudi_py.errors import UnsupportedTable, WriteError
 from hudi_py.formats.log_block import DATA_BLOCK_VERSION
+from hudi_py.model.words import counted
 
 Numbers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -135,7 +136,9 @@ def _starts(sizes: Numbers) -> Numbers:
 
 def _whole(array: Any, path: str) -> Any:
     if array.null_count:
-        raise WriteError(f"column {path!r} has {array.null_count} nulls, which its type in the table does not allow")
+        raise WriteError(
+            f"column {path!r} has {counted(array.null_count, 'null')}, which its type in the table does not allow"
+        )
     return array
 
 

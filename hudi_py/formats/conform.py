@@ -118,8 +118,8 @@ def _refuse_elements(array: Array, path: str) -> None:
         elements = array.flatten()
         if elements.null_count:
             raise WriteError(
-                f"column {path!r} has {elements.null_count} null elements in its lists, which Hudi's own writers "
-                "cannot copy; remove them (filter), or wrap the elements in a struct"
+                f"column {path!r} has {counted(elements.null_count, 'null element')} in its lists, which Hudi's own "
+                "writers cannot copy; remove them (filter), or wrap the elements in a struct"
             )
         if pa.types.is_nested(array.type.value_type):
             _refuse_elements(elements, f"{path}.element")

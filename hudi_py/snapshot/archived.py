@@ -17,6 +17,7 @@ from hudi_py.fsview.expected import WAY_OUT, replaced_groups
 from hudi_py.fsview.named import base_paths, group_of
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
 from hudi_py.model.instant import Action
+from hudi_py.model.words import counted
 from hudi_py.runtime.log import log
 from hudi_py.timeline.archive import ArchivedCommit, archive_bytes, archived_commits
 from hudi_py.timeline.contents import Contents
@@ -74,7 +75,7 @@ def refuse_what_is_missing(
     if store.load().instants != timeline.instants:
         raise ConflictError(f"{store.storage.root} was changed by another process while it was listed; try again")
     group = min(missing)
-    more = f" (and files of {len(missing) - 1} more file groups)" if len(missing) > 1 else ""
+    more = f" (and files of {counted(len(missing) - 1, 'more file group')})" if len(missing) > 1 else ""
     raise CorruptMetadata(
         f"{store.storage.root}/{group.decode()}*_{missing[group]}.*{more} is missing, which the archived commit "
         f"{missing[group]} wrote last: older rows, or no rows, would be shown as the latest. {WAY_OUT}"

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from hudi_py.errors import RefusedError
 from hudi_py.model.records import WriteStat
+from hudi_py.model.words import counted
 from hudi_py.rows.stored_keys import FILE, KEY, PATH
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.changes_in_logs import LogsBefore, file_id_of
@@ -94,7 +95,7 @@ class Found:
 
     def _refuse_duplicates(self) -> NoReturn:
         raise RefusedError(
-            f"{self.count} rows were found, but other rows have their keys, too: the table has several rows with "
+            f"found {counted(self.count, 'row')}, but other rows have the same keys: the table has several rows with "
             "the same key, so the keys do not say which rows to change. This write was not committed; remove the "
             "duplicates first (delete the keys, then upsert the rows to keep)"
         )

@@ -16,6 +16,7 @@ import attrs
 from hudi_py.config.clustering import ClusteringConfig
 from hudi_py.model.files import FileSlice, join_path
 from hudi_py.model.records import LOG_BYTES, ClusteringGroup, ClusteringPlan, ClusteringSlice, Strategy
+from hudi_py.model.words import counted
 from hudi_py.services.clustering.packing import packed_groups
 from hudi_py.services.clustering.policy import Candidates, base_bytes, hudi_groups, output_files
 from hudi_py.services.rewriting.explain import GroupExplanation, explain_groups
@@ -142,8 +143,8 @@ def explain_plan(planned: PlannedClustering, slices: Iterable[FileSlice]) -> tup
     """Explain why some slices are in a plan, or are not."""
     chosen = {
         (group.partition_path, each.file_id): (
-            f"group {number} of the plan: {len(group.slices)} file groups, {group.size_bytes} bytes, become "
-            f"{group.outputs} files"
+            f"group {number} of the plan: {counted(len(group.slices), 'file group')}, {group.size_bytes:,} bytes, "
+            f"written as {counted(group.outputs, 'file')}"
         )
         for number, group in enumerate(planned.groups, 1)
         for each in group.slices

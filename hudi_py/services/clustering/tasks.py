@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from hudi_py.errors import ConflictError, CorruptMetadata, SpillError, WriteError
 from hudi_py.model.files import FileSlice, join_path
+from hudi_py.model.words import counted
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.log_reading import LogReading
 from hudi_py.rows.pieces import Pieces
@@ -118,7 +119,8 @@ def rewrite_group(job: ClusteringJob, work: GroupWork) -> list[WrittenFile]:
     # Counted on both sides of sorting and splitting: the old groups are replaced, so a row that is lost here is lost.
     if total != count.rows:
         raise CorruptMetadata(
-            f"{job.storage.root}: partition {work.partition_path!r}: {count.rows} rows were read and {total} written"
+            f"{job.storage.root}: partition {work.partition_path!r}: {counted(count.rows, 'row')} read and "
+            f"{total} written"
         )
     return written
 

@@ -19,6 +19,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.model.records import LOG_BYTES, CompactionOperation
+from hudi_py.model.words import counted
 from hudi_py.timeline.timeline import Timeline
 
 LOG_FILES: Final = "TOTAL_LOG_FILES"
@@ -67,7 +68,7 @@ def judge_due(timeline: Timeline, config: CompactionConfig, now: str, *, by_comp
     seconds = _seconds(reference, now)
     is_many = count >= config.delta_commits_max
     is_long = seconds >= config.delta_seconds_max
-    number = f"{count} delta commits since {since}, {config.delta_commits_max} are needed"
+    number = f"{counted(count, 'delta commit')} since {since}, {config.delta_commits_max} are needed"
     time = f"{seconds} s since {since}, {config.delta_seconds_max} are needed"
     if config.trigger == "TIME_ELAPSED":
         return Due(is_due=is_long, reason=time)

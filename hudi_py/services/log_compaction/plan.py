@@ -17,6 +17,7 @@ from hudi_py.fsview.build import GroupKey, PartitionView, ViewContext, latest_sl
 from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Action
 from hudi_py.model.records import CompactionOperation, CompactionPlan, Strategy
+from hudi_py.model.words import counted
 from hudi_py.services.compaction.plan import LeftOut, Outlook, operation_of, reason_against
 from hudi_py.services.compaction.policy import Due, delta_commits_since
 from hudi_py.timeline.timeline import Timeline
@@ -74,7 +75,7 @@ def judge_due(timeline: Timeline, config: CompactionConfig, merged: Iterable[str
             count = len(delta_commits_since(deltas, since, by_completion=True))
             if count < config.log_blocks_min:
                 after = "the first one" if since is None else since
-                why = f"{count} delta commits since {after}, {config.log_blocks_min} are needed"
+                why = f"{counted(count, 'delta commit')} since {after}, {config.log_blocks_min} are needed"
                 return Due(is_due=False, reason=why)
     return Due(is_due=True, reason="")
 
@@ -154,7 +155,7 @@ def _too_few(files: int, blocks: Blocks, minimum: int, *, counts_files: bool) ->
         return "a log compaction has merged all of its log blocks"
     if blocks.count >= minimum or (counts_files and files >= minimum):
         return None
-    return f"{blocks.count} log blocks, {minimum} are needed"
+    return f"{counted(blocks.count, 'log block')}, {minimum} are needed"
 
 
 def why_outdated(

@@ -133,7 +133,7 @@ def _files(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
         # Of an archived commit, and newer than the start of the timeline because a savepointed commit is older (D-7).
         if undone is None and facts.archived is not None and time in facts.archived:
             continue
-        count = f"{len(files.paths)} files have the time {time} in their names, which is on no timeline"
+        count = f"the time {time}, which is on no timeline, is in the name of {counted(len(files.paths), 'file')}"
         seen = f"no reader sees them now, but they look committed as soon as archival has passed {time}"
         # Before the start of the active timeline every file counts as committed: Hudi does not ask the archive.
         if facts.may_be_archived(time):
@@ -199,7 +199,7 @@ def _metadata_table(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
             step=Step.DECIDE,
             evidence=(
                 *(f"{each.where}: {each.message}; {each.fix}" for each in hidden),
-                f"the metadata table lists {len(facts.lost)} files that are missing, though nothing deleted them",
+                f"the metadata table lists {counted(len(facts.lost), 'missing file')}, though nothing deleted them",
                 "hudi-py check has the details; put the files back from a copy of the table, or restore to a savepoint",
                 "the metadata table is kept: without it, readers would not notice the loss",
             ),

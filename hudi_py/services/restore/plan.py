@@ -165,8 +165,8 @@ def check_files_are_there(
     gone = [path for path in gone if is_needed(path.rpartition("/")[2])]
     if gone:
         raise FilesGone(
-            f"restore refused: {len(gone)} files of the savepoint are missing, the first is {gone[0]}; nothing was "
-            "changed"
+            f"restore refused: the savepoint has {counted(len(gone), 'missing file')}, the first is {gone[0]}; "
+            "nothing was changed"
         )
 
 
@@ -187,14 +187,15 @@ def check_state_before(before: Before, savepoint_time: str) -> None:
     """
     if before.lost:
         raise FilesGone(
-            f"restore to {savepoint_time} refused: {len(before.lost)} files with its rows are missing, which the "
-            f"savepoint should have protected, the first is {before.lost[0]}; nothing was changed"
+            f"restore to {savepoint_time} refused: its rows need {counted(len(before.lost), 'missing file')}, which "
+            f"the savepoint should have protected, the first is {before.lost[0]}; nothing was changed"
         )
     if before.hidden:
         raise RefusedError(
-            f"restore to {savepoint_time} refused: {len(before.hidden)} files with its rows would be hidden, the "
-            f"first is {before.hidden[0]}: the commits that wrote them are archived behind an older savepoint; nothing "
-            f"was changed. Read the rows with hudi-py read --savepoint {savepoint_time} and write them again"
+            f"restore to {savepoint_time} refused: {counted(len(before.hidden), 'file')} with its rows would be "
+            f"hidden, the first is {before.hidden[0]}: the commits that wrote such files are archived behind an older "
+            f"savepoint; nothing was changed. Read the rows with hudi-py read --savepoint {savepoint_time} and write "
+            "them again"
         )
 
 

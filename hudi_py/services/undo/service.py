@@ -32,6 +32,7 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import is_data_file, join_path, parse_data_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import InstantInfo, RollbackMetadata, RollbackPartitionMetadata, RollbackPlan
+from hudi_py.model.words import counted
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.planning.progress import PROGRESS
 from hudi_py.services.undo.result import UndoReport
@@ -203,7 +204,8 @@ class UndoService:
             gone += [join_path(path, name) for name, size in back[path].items() if size < 0]
             self._check_fates(facts, path, set(there) | set(here), here)
         if gone:
-            raise RefusedError(self._no(manifest, f"{len(gone)} of its files are in no place any more, as {gone[0]}"))
+            why = f"{counted(len(gone), 'file')} of it can be found in no place any more, as {gone[0]}"
+            raise RefusedError(self._no(manifest, why))
         return back
 
     def _sizes_there(self, path: str) -> dict[str, int]:

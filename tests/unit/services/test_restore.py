@@ -110,7 +110,7 @@ def test_refused_when_a_file_of_the_savepoint_is_gone(builder):
     """Somebody deleted it by hand: nothing is undone."""
     assert builder.storage.delete(f"eu/{builder.base_name('a', at(2))}")
     before = builder.storage.files()
-    with pytest.raises(RefusedError, match="1 files of the savepoint are missing"):
+    with pytest.raises(RefusedError, match="the savepoint has 1 missing file,"):
         builder.table().restore(at(2))
     assert before == builder.storage.files()
 

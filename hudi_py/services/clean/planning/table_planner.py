@@ -26,6 +26,7 @@ from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import time_before
+from hudi_py.model.words import counted
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.executing.outlook import barred
@@ -341,8 +342,8 @@ class TablePlanner:
         if lost:
             (path, file_id), why = min(lost.items())
             raise CorruptMetadata(
-                f"nothing was planned and nothing was deleted: of {len(lost)} file groups only older versions are "
-                f"left, the first is {join_path(path, file_id)}: {why}"
+                f"nothing was planned and nothing was deleted: of {counted(len(lost), 'file group')} only older "
+                f"versions are left, the first is {join_path(path, file_id)}: {why}"
             )
 
     @property
