@@ -116,6 +116,15 @@ def _step(report: ChoreReport) -> dict[str, Any]:
     }
 
 
+def _heading(report: MaintenanceReport) -> str:
+    if not report.is_dry_run:
+        return "maintenance"
+    failed = any(step.error for step in report.steps)
+    due = any(step.found is not None and step.found.is_due for step in report.steps)
+    what = "what is due" if due or failed else "nothing is due"
+    return f"{what} (dry run: nothing was written)"
+
+
 def print_maintenance(table: str, report: MaintenanceReport) -> None:
     """Print a run for people."""
     rows = []
@@ -124,7 +133,7 @@ def print_maintenance(table: str, report: MaintenanceReport) -> None:
         why = str(step.error) if step.found is None else step.found.why
         count = 0 if step.found is None else len(step.found.files)
         rows.append((step.step.value, "failed" if step.error else word, f"{count:,}", why))
-    title = f"{table}: {'due (nothing was written)' if report.is_dry_run else 'maintenance'}"
+    title = f"{table}: {_heading(report)}"
     render.table(title, ("step", "state", "files", "why"), rows, right=(2,))
     for each in report.steps:
         files = {} if each.found is None else each.found.files
