@@ -95,7 +95,8 @@ def lanes(
             yield Lane("slow tests, S3, browser", spark35, f"({heavy}) and not (spark or oracle)", workers="auto")
             # each worker has a Spark and up to four releases of real Hudi, of about a gigabyte each
             yield Lane("against Apache Hudi", spark35, "oracle", workers="2")
-            yield Lane("Spark 3.5", spark35, "spark and not oracle", cores=1)
+            # twice as long as the lane beside it: a second worker, so that no core idles at the end
+            yield Lane("Spark 3.5", spark35, "spark and not oracle", workers="2", cores=1)
     if spark40 is not None:
         yield Lane("Spark 4.0", spark40, None if own_marks else "spark and not (oracle or slow)", "4.0", cores=1)
 
