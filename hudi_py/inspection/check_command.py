@@ -11,6 +11,7 @@ import click
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.fix_commands import with_table
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
 from hudi_py.model.words import counted
@@ -91,7 +92,7 @@ def _print_findings(common: Common, table: str, found: tuple[Finding, ...], noth
     from hudi_py.services.check.findings import Severity
 
     if common.as_json:
-        print_json([finding_entry(finding) for finding in found])
+        print_json([finding_entry(finding, table) for finding in found])
     else:
         _print(table, found, nothing)
     # Notes are not problems, and must not fail a job that runs this.
@@ -99,14 +100,14 @@ def _print_findings(common: Common, table: str, found: tuple[Finding, ...], noth
         raise SystemExit(_PROBLEMS_FOUND)
 
 
-def finding_entry(finding: Finding) -> dict[str, Any]:
-    """Return a finding as ``hudi-py check --json`` prints it."""
+def finding_entry(finding: Finding, table: str) -> dict[str, Any]:
+    """Return a finding about a table (path or URL) as ``hudi-py check --json`` prints it."""
     return {
         "severity": finding.severity.value,
         "code": finding.code,
         "where": finding.where,
         "message": finding.message,
-        "fix": finding.fix,
+        "fix": with_table(finding.fix, table),
     }
 
 
@@ -130,4 +131,4 @@ def _print(table: str, found: tuple[Finding, ...], nothing: str) -> None:
     fixes = {finding.code: finding.fix for finding in found}
     say()
     for code, fix in fixes.items():
-        say(f"{code}: {fix}")
+        say(f"{code}: {with_table(fix, table)}")

@@ -64,7 +64,7 @@ def page_document(opened: Table, *, now: datetime | None = None, options: CleanO
             "zone": "UTC" if opened.zone is timezone.utc else "local time",
         },
         "version": version_of(opened),
-        "findings": [finding_entry(finding) for finding in findings],
+        "findings": [finding_entry(finding, opened.storage.root) for finding in findings],
         "usage": None if usage is None else usage_entry(usage, by_reason=True, by_partition=False, by_commit=False),
         "meanings": _meanings(),
         "partitions": None if usage is None else _partitions(usage),

@@ -123,7 +123,7 @@ def _columns(opened: Table, query: Mapping[str, str], _instant: str | None, _opt
 def _findings(opened: Table, _query: Mapping[str, str], _instant: str | None, options: CleanOptions) -> Any:
     from hudi_py.inspection.check_command import finding_entry
 
-    return [finding_entry(each) for each in opened.doctor(**options)]
+    return [finding_entry(each, opened.storage.root) for each in opened.doctor(**options)]
 
 
 def _usage(opened: Table, _query: Mapping[str, str], _instant: str | None, options: CleanOptions) -> Any:
