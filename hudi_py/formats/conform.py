@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hudi_py.errors import WriteError
 from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.required_values import count_missing, refuse_missing, requires_values
 from hudi_py.model.words import counted
 
 Convert: TypeAlias = Callable[[Array, pa.DataType, str], Array]
@@ -47,8 +48,9 @@ def conform_batch(batch: pa.RecordBatch, schema: pa.Schema, convert: Convert = c
         WriteError: A value does not fit its type, or is null where the schema has no nulls.
     """
     columns: list[Array] = []
+    required = [field for field in schema if requires_values(field)]
     # The usual case; one comparison is cheaper than one for each column.
-    if batch.schema.equals(schema) and all(field.nullable for field in schema):
+    if not required and batch.schema.equals(schema):
         return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
     for field in schema:
         position = batch.schema.get_field_index(field.name)
@@ -57,14 +59,16 @@ def conform_batch(batch: pa.RecordBatch, schema: pa.Schema, convert: Convert = c
             column = conform_array(batch.column(position), field.type, field.name, convert)
         else:
             column = pa.nulls(batch.num_rows, field.type)
-        _refuse_nulls(column, None, nullable=field.nullable, path=field.name)
         columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    conformed = pa.RecordBatch.from_arrays(columns, schema=schema)
+    for field in required:
+        refuse_missing(dict(count_missing(conformed.column(field.name), field)))
+    return conformed
 
 
 def conform_array(array: Array, target: pa.DataType, path: str, convert: Convert = cast_exactly) -> Array:
     """
-    Cast one column.
+    Cast one column. Whether a value is null where the target has none is not looked at.
 
     Args:
         array: Values of a type that `schema_evolution.fits` accepts for *target*.
@@ -138,7 +142,6 @@ def _conform_struct(array: Any, target: pa.StructType, path: str, convert: Conve
             child = conform_array(array.field(position), field.type, name, convert)
         else:
             child = pa.nulls(len(array), field.type)
-        _refuse_nulls(child, mask, nullable=field.nullable, path=name)
         children.append(child)
     make: Any = pa.StructArray.from_arrays
     result: Array = make(children, fields=list(target), mask=mask)
@@ -148,9 +151,7 @@ def _conform_struct(array: Any, target: pa.StructType, path: str, convert: Conve
 def _conform_list(array: Any, target: Any, path: str, convert: Convert) -> Array:
     """Rebuild a list array around its conformed elements; the result has no offset of its own."""
     element = target.value_field
-    values = conform_array(values_of(array), element.type, f"{path}.element", convert)
-    _refuse_nulls(values, None, nullable=element.nullable, path=f"{path}.element")
-    return list_of(array, values, target)
+    return list_of(array, conform_array(values_of(array), element.type, f"{path}.element", convert), target)
 
 
 def list_of(array: Any, values: Array, target: pa.DataType) -> Array:
@@ -179,12 +180,3 @@ def values_of(array: Any) -> Array:
 def entries_of(arrow: Any) -> Any:
     """Return a map's type as a list of structs: Arrow can slice and flatten lists, but not maps."""
     return pa.list_(pa.struct([pa.field("key", arrow.key_type, nullable=False), arrow.item_field.with_name("value")]))
-
-
-def _refuse_nulls(array: Array, parent_null: Any, *, nullable: bool, path: str) -> None:
-    if nullable or not array.null_count:
-        return
-    visible = array.is_null() if parent_null is None else compute.and_not(array.is_null(), parent_null)
-    count = compute.sum(visible).as_py()
-    if count:
-        raise WriteError(f"column {path!r} is null in {counted(count, 'row')}, but the table's schema requires a value")

@@ -1,5 +1,6 @@
 """
-What every row of a write has to have: a key, and ordering values where those choose among rows of one key.
+What every row of a write has to have: a key, ordering values where those choose among rows of one key, and a value
+wherever the schema of the table or of the rows themselves requires one.
 
 Asked of all rows before the first file is written, so that the refusal counts all that lack a value, and nothing has to
 be taken back. Whoever writes files checks again the rows that it gets, as tasks on Spark cannot see all.
@@ -7,16 +8,19 @@ be taken back. Whoever writes files checks again the rows that it gets, as tasks
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 import pyarrow as pa
 
 from hudi_py.formats.arrow_types import compute
+from hudi_py.formats.required_values import count_missing, refuse_missing, requires_values
 from hudi_py.rows.keys import KeyGenerator, refuse_blank_keys
 from hudi_py.rows.precedence import delete_mask, refuse_nulls
 from hudi_py.rows.stored_keys import StoredKeys
 from hudi_py.writing.job import WriteJob
+from hudi_py.writing.pieces import DELETION
 
 
 @attrs.frozen
@@ -27,17 +31,23 @@ class Required:
     Args:
         keys: Computes the keys; None where rows have theirs already, or get new ones.
         ordering: Columns with ordering values; not asked of rows that are deletes.
+        stored: Columns of the table; None where rows are not stored, and so may be anything.
     """
 
     keys: KeyGenerator | None
     ordering: Sequence[str] = ()
+    stored: pa.Schema | None = None
 
     @classmethod
     def of(cls, job: WriteJob) -> Required:
         """Return what a write requires."""
         has_keys = job.keys.generates or isinstance(job.keys, StoredKeys)
-        is_ordered = job.combines and job.operation != "DELETE"
-        return cls(None if has_keys else job.keys, job.rules.batch_fields if is_ordered else ())
+        is_delete = job.operation == "DELETE"
+        return cls(
+            keys=None if has_keys else job.keys,
+            ordering=job.rules.batch_fields if job.combines and not is_delete else (),
+            stored=None if is_delete else job.schema,
+        )
 
     def passed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """
@@ -59,6 +69,13 @@ class Required:
         for _ in self.passed(batches):
             pass
 
+    def missing(self, batches: Iterable[pa.RecordBatch]) -> Counter[str]:
+        """Count the values that the schema of the table or of the rows requires, by path."""
+        counted = _Counted(attrs.evolve(self, keys=None, ordering=()))
+        for batch in batches:
+            counted.add(batch)
+        return counted.missing
+
     def refuse(self, without_key: int, without: Sequence[int]) -> None:
         """
         Raise for the numbers of rows without a key, and without each of the ordering columns.
@@ -79,10 +96,11 @@ class _Counted:
         self._required = required
         self._without_key = 0
         self._without = [0] * len(required.ordering)
+        self.missing: Counter[str] = Counter()
 
     @property
     def has_found(self) -> bool:
-        return bool(self._without_key or any(self._without))
+        return bool(self._without_key or any(self._without) or self.missing)
 
     def add(self, batch: pa.RecordBatch) -> None:
         if self._required.keys is not None:
@@ -96,6 +114,24 @@ class _Counted:
             if deletes is not None:
                 nulls = compute.and_not(nulls, deletes)
             self._without[number] += compute.sum(nulls).as_py() or 0
+        if self._required.stored is not None:
+            self._add_missing(batch, self._required.stored)
+
+    def _add_missing(self, batch: pa.RecordBatch, stored: pa.Schema) -> None:
+        asked = [
+            each
+            for field in batch.schema
+            if field.name in stored.names
+            for each in (field, stored.field(field.name))
+            if requires_values(each)
+        ]
+        if asked and DELETION in batch.schema.names:  # of these only the key counts
+            batch = batch.filter(compute.invert(batch.column(DELETION)))
+        found: dict[str, int] = {}
+        for each in asked:
+            found.update(count_missing(batch.column(each.name), each))
+        self.missing.update(found)
 
     def refuse(self) -> None:
         self._required.refuse(self._without_key, self._without)
+        refuse_missing(self.missing)

@@ -161,6 +161,10 @@ def test_rows_that_lack_a_value_are_counted_in_all_tasks(way, spark, tmp_path):
         client.upsert(rows.where("id != ''"))
     client.upsert(rows.where("id != '' and (ts is not null or _hoodie_is_deleted)"))
     assert hudi_py.open_table(tmp_path / "t").rows().to_arrow().num_rows == 42
+    required = rows.selectExpr("concat('l', ts) id", "region", "1L ts", "array(named_struct('n', 1L)) parts")
+    client.insert(required.limit(1))
+    with pytest.raises(WriteError, match=r"column 'parts\.element\.n' is null in 6 places"):
+        client.insert(rows.selectExpr("uuid() id", "region", "1L ts", "array(named_struct('n', ts)) parts"))
 
 
 def test_errors_of_the_users_own_code_are_one_line(trips):

@@ -102,7 +102,7 @@ REQUIRED = pa.field("q", pa.int32(), nullable=False)
 def test_null_in_a_required_place_is_refused(value, loose, strict):
     """What the schema requires is checked at every depth, in rows that declare nothing."""
     batch = pa.RecordBatch.from_arrays([pa.array([value], loose)], names=["c"])
-    with pytest.raises(WriteError, match=r"'c[^']*' is null in 1 row,"):
+    with pytest.raises(WriteError, match=r"'c[^']*' is null in 1 place,"):
         conform_batch(batch, pa.schema([pa.field("c", strict, nullable=False)]))
 
 

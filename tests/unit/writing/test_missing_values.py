@@ -69,3 +69,44 @@ def test_of_several_key_columns_one_value_is_enough(tmp_path):
     bad = batches({"id": None}, {"id": "", "ts": None}, {"id": None, "ts": None})
     both = {"hoodie.datasource.write.recordkey.field": "id,ts", "hoodie.table.ordering.fields": ""}
     assert "record key id, ts is null or empty in 2 rows" in refused(tmp_path / "t", bad, **both)
+
+
+def places(*, nullable):
+    """Columns with one place that may or may not be null, with a row that lacks it and one that does not."""
+    number = pa.field("q", pa.int32(), nullable=nullable)
+    struct = pa.struct([number, ("n", pa.int32())])
+    return {
+        "c": (number.with_name("c"), None, 1),
+        "c.q": (pa.field("c", struct), {"q": None, "n": 1}, {"q": 1, "n": None}),
+        "c.element": (pa.field("c", pa.list_(number.with_name("element"))), [1, None], None),
+        "c.value.q": (pa.field("c", pa.map_(pa.string(), struct)), [("k", {"q": None, "n": 1})], [("k", None)]),
+    }
+
+
+@pytest.mark.parametrize("way", [{}, SPILLED, SPILLED | {"hoodie.index.type": "GLOBAL_SIMPLE"}], ids=str)
+@pytest.mark.parametrize("operation", ["upsert", "bulk_insert"])
+@pytest.mark.parametrize("path", places(nullable=False))
+def test_all_nulls_in_required_places_are_counted(tmp_path, path, operation, way):
+    """What the schema of the rows, or of the table, requires at any depth."""
+
+    def given(*values, nullable=False):
+        rows = [{"id": f"k{number}", "region": "eu", "ts": 1, "c": value} for number, value in enumerate(values)]
+        return pa.RecordBatch.from_pylist(rows, SCHEMA.append(places(nullable=nullable)[path][0]))
+
+    _, bad, good = places(nullable=False)[path]
+    batches = [given(good, good, bad), given(good), given(bad, good, bad)]
+    assert f"column {path!r} is null in 3 places" in refused(tmp_path / "t", batches, operation, **way)
+    hudi_py.write(tmp_path / "t", given(good, good), operation=operation, settings=SETTINGS | way)
+    with pytest.raises(WriteError, match=f"column '{path}' is null in 1 place"):
+        hudi_py.write(tmp_path / "t", given(good, bad, nullable=True), operation=operation, settings=SETTINGS | way)
+    shown = hudi_py.open_table(tmp_path / "t").rows(columns=["c"]).to_arrow()["c"].to_pylist()
+    assert shown == [good, good]
+
+
+def test_what_only_the_rows_require(tmp_path):
+    """A column that the table lets be null, in rows that say that theirs never is."""
+    hudi_py.write(tmp_path / "t", pa.Table.from_pylist(GOOD, SCHEMA), settings=SETTINGS)
+    strict = pa.schema([SCHEMA.field(0), SCHEMA.field(1), SCHEMA.field(2).with_nullable(nullable=False)])
+    rows = pa.RecordBatch.from_pylist([GOOD[0] | {"ts": None}], strict)
+    with pytest.raises(WriteError, match="column 'ts' is null in 1 place"):
+        hudi_py.write(tmp_path / "t", rows, operation="bulk_insert", settings=SETTINGS)
