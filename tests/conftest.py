@@ -81,6 +81,9 @@ def pytest_terminal_summary(terminalreporter):
 def spark():
     """Without any Hudi on its class path; two cores, and no more tasks than they can do."""
     settings = {"spark.hudi_py.x": "y", "spark.sql.shuffle.partitions": 2, "spark.speculation": "false"}
+    # Both sides wait for each other for 15 seconds, else; on a machine with much other work that is too short.
+    settings["spark.python.authenticate.socketTimeout"] = "120s"
+    os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", "120")
     session = pytest.importorskip("hudi_py.spark.session").local_session("test", cores=2, memory="1g", **settings)
     session.sparkContext.setLogLevel("OFF")  # tasks that fail on purpose would fill the screen
     yield session

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 import pyspark
@@ -14,6 +15,7 @@ from hudi_py.rows.read import plain_rows
 from support import fixtures
 from support.bootstrapped import unpack_bootstrapped
 from support.change_logs import changes_that_hudi_reads
+from support.streams import with_a_started_source
 
 pytestmark = pytest.mark.spark
 
@@ -169,4 +171,4 @@ def test_examples_of_the_page_run(spark, tmp_path):
     assert len(examples) == 4
     for code in examples:
         if "format(" not in code or not pyspark.__version__.startswith("3."):
-            exec(code.replace("s3://lake/trips", str(path)), names)
+            with_a_started_source(partial(exec, code.replace("s3://lake/trips", str(path)), names))

@@ -7,6 +7,7 @@ import hudi_py
 from hudi_py.errors import ConfigError
 from hudi_py.storage.local import LocalStorage
 from support import fixtures
+from support.streams import with_a_started_source
 from support.writes import create_table, upsert
 
 pytestmark = pytest.mark.spark
@@ -67,6 +68,9 @@ def test_a_stream_goes_on_from_its_checkpoint(spark, tmp_path):
             raise ConnectionError
 
     def run():
+        with_a_started_source(once)
+
+    def once():
         frame = spark.readStream.format("hudi_py").load(storage.root)
         writer = frame.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
         query = writer.foreachBatch(take).trigger(availableNow=True).start()
