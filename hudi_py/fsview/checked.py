@@ -25,7 +25,7 @@ from hudi_py.fsview.expected import (
     removals,
 )
 from hudi_py.fsview.group_files import archived_replacements
-from hudi_py.fsview.listing import FolderListing
+from hudi_py.fsview.listing import FolderListing, is_table
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.model.files import PARTITION_METAFILE, above, is_data_file, join_path
 from hudi_py.model.instant import Action, Instant
@@ -116,6 +116,12 @@ class CheckedListing:
             # does.
             outer = next((each for each in above(path) if each in walked), None)
             if outer is None:
+                other = next((each for each in (path, *above(path)) if each and self._is_table(each)), None)
+                if other is not None:
+                    raise CorruptMetadata(
+                        f"{self._root}/{other} has a .hoodie of its own, so it is another table, yet commits of this "
+                        f"one wrote to {path}; nothing was changed; move that .hoodie, or the other table, elsewhere"
+                    )
                 raise CorruptMetadata(
                     f"{self._root}/{join_path(path, PARTITION_METAFILE)} is missing, so rows of the partition would "
                     "not be shown; nothing was changed; hudi-py recover writes it again"
@@ -126,6 +132,9 @@ class CheckedListing:
                     f"holds no data files, and rows of partitions within it, as {path}, would not be shown; nothing "
                     "was changed; remove that file"
                 )
+
+    def _is_table(self, path: str) -> bool:
+        return is_table(self._contents.store.storage.list(path))
 
     def _holds_data(self, path: str) -> bool:
         """Partitions within one that holds rows are hidden from Apache Hudi, too."""

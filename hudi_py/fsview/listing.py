@@ -112,6 +112,11 @@ def _has_metafile(entries: Iterable[Entry]) -> bool:
     return any(entry.name in PARTITION_METAFILES and not entry.is_folder for entry in entries)
 
 
+def is_table(entries: Iterable[Entry]) -> bool:
+    """Whether the folder of these entries, which is not that of the table itself, is one of another table."""
+    return METADATA_FOLDER in map(_name, entries)
+
+
 def listing_threads(storage: Storage) -> int:
     """How many folders to list at once."""
     return _REMOTE_THREADS if "://" in storage.root else 1
@@ -161,29 +166,45 @@ def walk_within(
 
 
 def walk_folders(
-    storage: Storage, *, details: bool = False, threads: int = 1, start: str = "", to_the_bottom: bool = False
+    storage: Storage,
+    *,
+    details: bool = False,
+    threads: int = 1,
+    start: str = "",
+    to_the_bottom: bool = False,
+    with_others: bool = False,
 ) -> Iterator[tuple[str, list[Entry], bool]]:
     """
     Yield every folder down to the partitions: its path, the files directly in it, whether it is a partition.
+
+    A folder with a ``.hoodie`` of its own is another table: its partitions are none of this one, and its files would
+    pass for old ones here, because their times are not on this table's timeline.
 
     Args:
         details, threads: As `walk_partitions`.
         start: Folder to begin with.
         to_the_bottom: Go on below partitions.
+        with_others: Yield the folders of other tables, too; none of them counts as a partition.
     """
     lister = FolderLister(storage, threads=threads)
-    return _walk_folders(lister, details=details, start=start, to_the_bottom=to_the_bottom)
+    return _walk_folders(lister, details=details, start=start, to_the_bottom=to_the_bottom, with_others=with_others)
 
 
 def _walk_folders(
-    lister: FolderLister, *, details: bool, start: str = "", to_the_bottom: bool = False
+    lister: FolderLister, *, details: bool, start: str = "", to_the_bottom: bool = False, with_others: bool = False
 ) -> Iterator[tuple[str, list[Entry], bool]]:
     level = [start]
+    others: set[str] = set()
     while level:
         below: list[str] = []
         # Level by level, so that on object stores all folders of a level are listed at the same time.
         for folder, entries in zip(level, lister.each(level, details=details), strict=True):
             found = is_partition(entries)
+            if folder != start and (is_table(entries) or (others and not others.isdisjoint(above(folder)))):
+                if not with_others:
+                    continue
+                others.add(folder)
+                found = False
             if found and not is_text(folder):
                 raise CorruptMetadata(
                     f"{lister.storage.root}/{folder}: the name of this partition is not UTF-8, so no commit can hold "

@@ -116,7 +116,9 @@ class Search:
 
     def _walk(self, start: str) -> Iterator[tuple[str, list[Entry], bool]]:
         threads = listing_threads(self.storage)
-        folders = walk_folders(self.storage, details=True, threads=threads, start=start, to_the_bottom=True)
+        folders = walk_folders(
+            self.storage, details=True, threads=threads, start=start, to_the_bottom=True, with_others=True
+        )
         # What is in a `.hoodie` further down is the timeline of another table.
         return (each for each in folders if METADATA_FOLDER not in each[0].removeprefix(start).split("/"))
 

@@ -55,7 +55,7 @@ class UsageService:
         threads = listing_threads(self._storage)
         partitions: list[str] = []
         for folder, entries, is_partition in walk_folders(
-            self._storage, details=True, threads=threads, to_the_bottom=True
+            self._storage, details=True, threads=threads, to_the_bottom=True, with_others=True
         ):
             # A partition within another is one only to the metadata table and to the commits, not to a walk of folders.
             is_inner = any(folder.startswith(f"{path}/") for path in partitions) if is_partition else False
@@ -65,7 +65,14 @@ class UsageService:
             else:
                 for entry in entries:
                     yield _use(folder, None, entry, Holder.FOREIGN, "in a folder that is not a partition")
-        internal = walk_folders(self._storage, details=True, threads=threads, start=METADATA_FOLDER, to_the_bottom=True)
+        internal = walk_folders(
+            self._storage,
+            details=True,
+            threads=threads,
+            start=METADATA_FOLDER,
+            to_the_bottom=True,
+            with_others=True,  # the metadata table is one
+        )
         for folder, entries, _ in internal:
             holder = self._internal(folder)
             for entry in entries:
