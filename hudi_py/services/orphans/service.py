@@ -43,7 +43,7 @@ from hudi_py.services.orphans.judge import (
     rank,
     tripped,
 )
-from hudi_py.services.orphans.walk import Folder, read_inventory, walk_table
+from hudi_py.services.orphans.walk import Folder, bootstrapped_from, read_inventory, tables_around, walk_table
 from hudi_py.storage.base import Deletion, Entry, SideFileLeft, Storage, StorageFailure
 from hudi_py.storage.deleters import Deleter, Unlink, quarantine_in
 from hudi_py.timeline.archive import load_archived
@@ -241,7 +241,13 @@ class OrphanService:
         """Judge the suspects by the table as it is now; those that changed since they were listed are left out."""
         # A store of its own: contents read before the lock was taken must not decide.
         contents = Contents(self._store.afresh())
-        paths = frozenset(suspect.partition_path for suspect in suspects)
+        # One listing for all questions: a file must not be judged by other neighbours than those it was seen with.
+        asked = sorted({suspect.partition_path for suspect in suspects})
+        listed = {path: self._storage.list(path, details=True) for path in asked}
+        others = self._not_its_own(listed)
+        suspects = [each for each in suspects if not _is_within(each.partition_path, others)]
+        folders = {path: _files(entries) for path, entries in listed.items() if not _is_within(path, others)}
+        paths = frozenset(folders)
         has_metadata = FILES_PARTITION in self.table.metadata_partitions
         # Before something is removed, each commit has to decode: a damaged one is a doubt. For a first look it is
         # enough that it does not name the files in question, which costs a fiftieth.
@@ -255,8 +261,6 @@ class OrphanService:
         ]
         verdicts: list[OrphanVerdict] = []
         try:
-            # One listing for both questions: a file must not be judged by other neighbours than those it was seen with.
-            folders = {path: self._files_in(path) for path in sorted(paths)}
             seen = self._surroundings(contents, facts, expected, folders)
             verdicts = sorted(judge(seen, _still_there(suspects, folders)), key=lambda each: each.file.path)
             if self.approved is not None:
@@ -269,6 +273,7 @@ class OrphanService:
         before = self._before_ms(facts.timeline)
         return attrs.evolve(
             report,
+            other_tables=tuple(sorted({*report.other_tables, *others})),
             verdicts=tuple(verdicts),
             doubts=tuple(doubtful),
             older_than_ms=before,
@@ -276,8 +281,11 @@ class OrphanService:
             empty_folders=() if doubtful or self.approved is not None else report.empty_folders,
         )
 
-    def _files_in(self, path: str) -> dict[str, Entry]:
-        return {entry.name: entry for entry in self._storage.list(path, details=True) if not entry.is_folder}
+    def _not_its_own(self, listed: Mapping[str, Iterable[Entry]]) -> frozenset[str]:
+        """Other tables at or around these folders, and the folder whose files a bootstrapped table shows."""
+        source = bootstrapped_from(self.table, self._storage.root)
+        own = () if source is None or not any(_is_within(path, [source]) for path in listed) else (source,)
+        return tables_around(self._storage, listed).union(own)
 
     def _surroundings(
         self, contents: Contents, facts: TableFacts, expected: Expectation, folders: Mapping[str, Mapping[str, Entry]]
@@ -380,6 +388,14 @@ class OrphanService:
     @property
     def _storage(self) -> Storage:
         return self.contents.store.storage
+
+
+def _files(entries: Iterable[Entry]) -> dict[str, Entry]:
+    return {entry.name: entry for entry in entries if not entry.is_folder}
+
+
+def _is_within(path: str, folders: Iterable[str]) -> bool:
+    return any(not folder or path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def _folders_of(paths: Iterable[str]) -> frozenset[str]:

@@ -7,15 +7,16 @@ Folders of other tables below this one (those with a ``.hoodie`` of their own) a
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError
 from hudi_py.fsview.lister import FolderLister
-from hudi_py.fsview.listing import listing_threads
-from hudi_py.model.files import METADATA_FOLDER, join_path
+from hudi_py.fsview.listing import is_table, listing_threads
+from hudi_py.model.files import METADATA_FOLDER, above, is_partition_path, join_path
 from hudi_py.storage.base import Entry, Storage
 
 _INVENTORY_COLUMNS: Final = ("path", "size", "mtime")
@@ -85,6 +86,9 @@ def read_inventory(file: str, root: str, others: Callable[[str], None]) -> Itera
         if relative is None:
             continue
         folder, _, name = relative.rpartition("/")
+        # Of no file of the table: its paths are plain, and the same file by another path would look like a stranger.
+        if not is_partition_path(folder) and METADATA_FOLDER not in folder.split("/"):
+            continue
         parts = folder.split("/") if folder else []
         if METADATA_FOLDER in parts:
             inner = "/".join(parts[: parts.index(METADATA_FOLDER)])
@@ -101,6 +105,30 @@ def read_inventory(file: str, root: str, others: Callable[[str], None]) -> Itera
     for folder, entries in sorted(folders.items()):
         if not any(folder == table or folder.startswith(f"{table}/") for table in tables):
             yield Folder(folder, entries)
+
+
+def tables_around(storage: Storage, listed: Mapping[str, Iterable[Entry]]) -> frozenset[str]:
+    """
+    The folders at or above these ones that are other tables at this moment.
+
+    Whoever listed the folders may not have seen it: an inventory is days old, or leaves out what begins with a dot.
+
+    Args:
+        storage: Storage of the table.
+        listed: Folders of the table, with what is in them now.
+    """
+    outer = {folder: storage.list(folder) for folder in {each for path in listed for each in above(path)} if folder}
+    return frozenset(folder for folder, entries in {**outer, **listed}.items() if folder and is_table(entries))
+
+
+def bootstrapped_from(table: TableConfig, root: str) -> str | None:
+    """The folder, relative to the table, whose files a bootstrapped table was made from; None if it is elsewhere."""
+    source = table.properties.get("hoodie.bootstrap.base.path")
+    if not source:
+        return None
+    path = f"{source.rstrip('/')}/".removeprefix("file:") if "://" not in source else f"{source.rstrip('/')}/"
+    found = _relative(path, root, root.partition("://")[2] or root)
+    return None if found is None else found.rstrip("/")
 
 
 def _inventory_rows(file: str) -> Iterator[tuple[Any, Any, Any]]:
