@@ -180,6 +180,11 @@ _MOTIFS: tuple[tuple[str, ...], ...] = (
     ("write", "keep clean", "upkeep", "write", "archive", "undo", "upkeep"),
     ("crash keep clean", "keep clean", "undo", "undo"),
     ("replace", "keep clean", "hudi rollback", "undo", "clean"),
+    ("write", "ask", "approve", "clean"),
+    ("write", "ask", "write", "lease", "approve", "write", "clean"),
+    ("replace", "ask", "savepoint", "crash approve", "recover", "clean"),
+    ("write", "ask", "rollback", "approve", "undo", "clean"),
+    ("write", "ask", "archive", "approve", "archive", "clean", "restore"),
     ("crash write", "orphans", "undo", "orphans", "recover"),
     ("crash rollback", "orphans", "rollback", "orphans"),
     ("clock", "tags", "write", "clean", "clock", "maintain"),
@@ -251,6 +256,7 @@ _PAIRS = tuple(
             "lease",
             "undo",
             "orphans",
+            "approve",
             "expire",
             "forbid",
         ),
@@ -289,6 +295,8 @@ _WEIGHTS: Mapping[str, int] = {
     "tags": 2,
     "undo": 5,
     "orphans": 3,
+    "ask": 3,
+    "approve": 3,
     "maintain": 3,
     "expire": 3,
     "forbid": 1,
@@ -319,7 +327,7 @@ def _one(chance: random.Random, names: Sequence[str]) -> Step:
     if name == "replace":
         kind = chance.choice(("INSERT_OVERWRITE", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE", "DELETE_PARTITION"))
         return (name, {"kind": kind, "seed": chance.randrange(1000)})
-    if name in ("clean", "plan_clean"):
+    if name in ("clean", "plan_clean", "ask"):
         return (name, {"options": chance.choice(CLEANS), "settings": chance.choice(CLEAN_SETTINGS)})
     arguments = {
         "plan_clustering": lambda: {"seed": chance.randrange(1000)} | _own(chance),
@@ -343,7 +351,12 @@ def _one(chance: random.Random, names: Sequence[str]) -> Step:
         "consume": lambda: {"ttl": chance.choice((5, 500))},
         "tags": lambda: {"hourly": chance.choice((0, 2, 9)), "daily": chance.choice((0, 1, 3))},
         "undo": lambda: {"back": chance.choice((0, 0, 0, 1))},
-        "orphans": lambda: {"seed": chance.randrange(1000), "delete": chance.random() < 0.3},
+        "orphans": lambda: {
+            "seed": chance.randrange(1000),
+            "delete": chance.random() < 0.3,
+            "asks": chance.random() < 0.3,
+        },
+        "approve": lambda: {"seed": chance.randrange(1000), "share": chance.choice((0.5, 1, 1))},
         "maintain": lambda: {
             "retained": chance.choice((1, 2, 3)),
             "quarantine": chance.random() < 0.4,
@@ -368,6 +381,8 @@ def _write(chance: random.Random, operation: str) -> Step:
     arguments = {"operation": operation, "seed": chance.randrange(1000), "small_files": chance.random() < 0.7}
     if chance.random() < 0.15:
         arguments["services"] = chance.choice(CLEANS)
+    elif chance.random() < 0.1:
+        arguments["beside"] = chance.choice((1, 2, 3))
     if chance.random() < 0.1:
         arguments["stale"] = True
     if chance.random() < 0.15:

@@ -1,7 +1,8 @@
 """
 Steps of those who keep what others would delete, and of those who look for what nobody needs.
 
-Leases, the progress of a consumer, tags on a schedule, what comes back from quarantine, orphans, and maintenance.
+Leases, the progress of a consumer, tags on a schedule, what comes back from quarantine, lists that a person approves,
+orphans, and maintenance.
 """
 
 from __future__ import annotations
@@ -12,12 +13,17 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
-from hudi_py.model.files import format_base_file, join_path, parse_base_file
+import attrs
+
+from hudi_py.config.keys import CLEAN_QUARANTINE
+from hudi_py.model.files import format_base_file, join_path, parse_base_file, parse_data_file
 from hudi_py.model.instant import Action
+from hudi_py.model.removal_list import RemovalList
 from hudi_py.storage.base import Storage
 from hudi_py.timeline import quarantine
 from hudi_py.timeline.leases import FOLDER as LEASES
 from support.history_laws import REFUSALS, Violation
+from support.history_promises import answered_times
 from support.history_world import Do, World
 
 CONSUMER: Final = "job-7"
@@ -92,13 +98,56 @@ def _undo(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     world.promises.check_back(world, name)
 
 
+# ------------------------------------------------------------------ what a person decides
+def _ask(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    """Nothing is written; much may happen until somebody answers."""
+    before = world.storage.files()
+    asked = world.open(storage, **args["settings"]).list_for_approval(**args["options"])
+    if before != world.storage.files():
+        raise Violation("approval: asking wrote", "a list was made, and the table is another one")
+    world.promises.asked = RemovalList.parse(asked.text(), "list")
+
+
+def _approve(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
+    """Exactly the approved files go, as far as they may."""
+    asked, world.promises.asked = world.promises.asked, None
+    if asked is None:
+        return
+    chance = random.Random(args["seed"])
+    chosen = tuple(each for each in asked.files if chance.random() < args["share"])
+    asked = attrs.evolve(asked, files=chosen, approved_by="ann")
+    is_kept = CLEAN_QUARANTINE.name in asked.settings
+    before, there = answered_times(world) if is_kept else frozenset(), world.storage.files().keys()
+    known = quarantine.removals(world.storage)
+    try:
+        report = world.open(storage).remove_approved(asked)
+    finally:
+        for name in set(quarantine.removals(world.storage)).difference(known):
+            world.promises.answered[name] = before
+        gone = {path for path in there - world.storage.files().keys() if parse_data_file(path.rpartition("/")[2])}
+        more = sorted(path for path in gone - asked.sizes.keys() if not path.startswith(".hoodie"))
+        if more:
+            raise Violation("approval: more than approved", f"{more[:3]} went, and nobody had approved that")
+    untold = asked.sizes.keys() - {*report.removed, *report.kept, *report.failed}
+    if untold or not gone <= {*report.removed, *report.failed}:
+        raise Violation("approval: untold", f"{sorted(untold)[:3]} were not told, {sorted(gone)[:3]} went")
+    world.counts["approve: files"] += len(report.removed)
+
+
 # ------------------------------------------------------------------ files of no instant
 def _orphans(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     with _no_strays_left(world):
         _put_strays(world, random.Random(args["seed"]))
         world.clock.move(timedelta(seconds=2))  # a file of this moment is too young
         before = world.storage.files().keys()
-        report = world.open(storage).orphans(older_than="0m", delete=args["delete"])
+        table = world.open(storage)
+        if args.get("asks"):
+            asked = attrs.evolve(table.list_for_approval("orphans", older_than="0m"), approved_by="ann")
+            found = table.remove_approved(asked, delete=args["delete"]).orphans
+            assert found is not None
+            report = found
+        else:
+            report = table.orphans(older_than="0m", delete=args["delete"])
         gone = {path for path in before - world.storage.files().keys() if parse_base_file(path.rpartition("/")[2])}
         if not gone <= {*report.done, *report.failed}:
             raise Violation("orphans: more than told", f"{sorted(gone - set(report.done))[:3]} went, untold")
@@ -170,6 +219,8 @@ KEEPING: Final[Mapping[str, Do]] = {
     "consume": _consume,
     "tags": _tags,
     "undo": _undo,
+    "ask": _ask,
+    "approve": _approve,
     "orphans": _orphans,
     "maintain": _maintain,
 }

@@ -16,6 +16,7 @@ from hudi_py.errors import HudiError, RefusedError, UnsupportedTable
 from hudi_py.model.files import join_path, parse_base_file
 from hudi_py.model.instant import Action
 from hudi_py.model.lease import Lease
+from hudi_py.model.removal_list import RemovalList
 from hudi_py.table import Table
 from support.history_laws import Rows, Violation, compare
 
@@ -47,12 +48,14 @@ class Promises:
         read_until: How far the consumer has read; None where there is none.
         read_until_expires: Until when that counts.
         answered: Removal in quarantine to the times that could be read before it.
+        asked: Files that somebody was asked about, and has not answered.
     """
 
     leases: dict[str, Promise] = attrs.field(factory=dict)
     read_until: str | None = None
     read_until_expires: datetime | None = None
     answered: dict[str, frozenset[str]] = attrs.field(factory=dict)
+    asked: RemovalList | None = None
 
     def make(self, world: World, lease: Lease) -> None:
         """A lease was taken a moment ago."""

@@ -43,7 +43,8 @@ def write(world: RowsWorld, storage: Storage, args: Mapping[str, Any]) -> None:
         world: The world.
         storage: That the writer has.
         args: ``operation``, ``seed``; ``stale`` for rows with an ordering value of the past; ``key`` for the version of
-            a write key; ``small_files``, ``services``, ``metadata`` as for other tables.
+            a write key; ``small_files``, ``services``, ``metadata`` as for other tables; ``beside`` for the commits
+            that a clean beside the write retains.
     """
     operation, chance = args["operation"], random.Random(args["seed"])
     rows = world.projected(some_rows(world, operation, chance))
@@ -73,6 +74,12 @@ def write(world: RowsWorld, storage: Storage, args: Mapping[str, Any]) -> None:
         return {**kept, **{key: row for key, row in given.items() if key not in older}}
 
     limits = {} if args.get("small_files", True) else {"hoodie.parquet.small.file.limit": 0}
+    # A thread of its own: only where neither calls are counted nor a lock is taken that nobody waits for.
+    if args.get("beside") and storage is world.storage and not world.kind.lock:
+        limits |= {
+            "hoodie.clean.automatic": True, "hoodie.clean.async.enabled": True,
+            "hoodie.clean.commits.retained": args["beside"],
+        }  # fmt: skip
     table = _opened(world, storage, args, **limits)
     words, key = {}, args.get("key")
     if key is not None:
