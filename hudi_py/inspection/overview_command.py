@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hudi_py.snapshot.overview import Amount, ColumnRange, Overview
     from hudi_py.table import Table
 
+_NOT_LISTED = "not listed by the metadata table; hudi-py du counts them"
+
 
 @click.command()
 @click.argument("table", shell_complete=complete.tables)
@@ -44,10 +46,10 @@ def overview(common: Common, table: str, columns: bool | None) -> None:
 
 
 def overview_entry(opened: Table, found: Overview) -> dict[str, Any]:
-    """Return the document that ``hudi-py overview --json`` prints; bytes in Base64, ages in seconds."""
+    """Return the document that ``hudi-py overview --json`` prints; bytes in Base64, ages in seconds; None is unknown."""
     from hudi_py.inspection.instant_entry import instant_entry
 
-    config = opened.config
+    config, uncommitted = opened.config, found.files.uncommitted
     return {
         "name": config.name,
         "type": config.table_type.value,
@@ -61,7 +63,7 @@ def overview_entry(opened: Table, found: Overview) -> dict[str, Any]:
         "files": {
             "latest": _amount(found.files.latest),
             "older": _amount(found.files.older),
-            "uncommitted": _amount(found.files.uncommitted),
+            "uncommitted": None if uncommitted is None else _amount(uncommitted),
         },
         "instants": found.instants,
         "last": {name: {**instant_entry(instant), "age_seconds": age} for name, (instant, age) in found.last.items()},
@@ -115,7 +117,7 @@ def _print(opened: Table, found: Overview) -> None:
         ("file groups", str(files.file_groups)),
         ("latest files", _size(files.latest)),
         ("older files", _size(files.older)),
-        ("uncommitted files", _size(files.uncommitted)),
+        ("uncommitted files", _NOT_LISTED if files.uncommitted is None else _size(files.uncommitted)),
     ]
     for action, states in found.instants.items():
         counts = ", ".join(f"{number} {state.lower()}" for state, number in states.items())

@@ -46,8 +46,8 @@ class FileTotals:
         file_groups: Number of live file groups.
         latest: Files that the latest snapshot reads.
         older: Files of earlier slices and replaced groups, which cleans delete in the end.
-        uncommitted: Files of instants that are neither completed nor archived. A listing through the metadata table
-            lacks the files that a failed write left.
+        uncommitted: Files of instants that are neither completed nor archived; None if the metadata table listed the
+            files, which knows none of them.
         suffixes: Suffixes of the keys that latest base files have in `column_stats`.
         log_files: Number of log files among the latest files.
     """
@@ -56,7 +56,7 @@ class FileTotals:
     file_groups: int = 0
     latest: Amount = Amount()
     older: Amount = Amount()
-    uncommitted: Amount = Amount()
+    uncommitted: Amount | None = Amount()
     suffixes: frozenset[str] = frozenset()
     log_files: int = 0
 
@@ -241,6 +241,7 @@ def overview_of(
     context: ViewContext,
     partitions: Iterable[tuple[PartitionView, Mapping[str, int | None]]],
     metadata_partitions: Mapping[str, Amount],
+    is_fresh: bool,
     ranges: Callable[[FileTotals], tuple[ColumnRange, ...] | None],
     now: datetime,
     zone: tzinfo,
@@ -253,11 +254,14 @@ def overview_of(
         context: See `total_of`.
         partitions: See `total_of`.
         metadata_partitions: See `Overview`.
+        is_fresh: Whether the partitions hold files of pending writes, too; see `hudi_py.fsview.listing.Listing`.
         ranges: Returns the ranges of columns; called once the files are known.
         now: The present, to compute ages.
         zone: Time zone of the timeline's times.
     """
     files = total_of(context, partitions)
+    if not is_fresh:
+        files = attrs.evolve(files, uncommitted=None)
     return Overview(
         files=files,
         instants=instants_of(timeline),

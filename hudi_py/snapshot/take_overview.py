@@ -50,6 +50,7 @@ def take_overview(
         context=context,
         partitions=partitions(),
         metadata_partitions=_metadata_amounts(latest.storage, latest.config),
+        is_fresh=listing.is_fresh,
         ranges=ranges,
         now=now,
         zone=contents.store.zone,

@@ -60,13 +60,16 @@ def test_a_page_through_the_metadata_table_is_the_same(run, table, name):
     """Files of failed writes apart, which the metadata table does not know; and it fits without a terminal."""
     path = table(name)
     page, through_folders = (run("overview", path, "--json", *options).json for options in ((), FOLDERS))
+    is_listed = page["metadata_table"] and page["files"]["uncommitted"] is None
+    text = run("overview", path)
+    assert ("not listed by the metadata table" in text.out) is bool(is_listed)
+    assert page["files"]["uncommitted"] in (None, through_folders["files"]["uncommitted"])
     for each in (page, through_folders):
         each["files"].pop("uncommitted")
         for last in each["last"].values():
             last.pop("age_seconds")
     if not name.startswith("cow_clean_inflight"):  # which lists what the clean has deleted already
         assert {**page, "columns": None} == {**through_folders, "columns": None}
-    text = run("overview", path)
     assert text.code == 0
     assert f"version {page['version']}" in text.out
     assert "\x1b" not in text.out
