@@ -46,7 +46,7 @@ def overview(common: Common, table: str, columns: bool | None) -> None:
 
 
 def overview_entry(opened: Table, found: Overview) -> dict[str, Any]:
-    """Return the document that ``hudi-py overview --json`` prints; bytes in Base64, ages in seconds; None is unknown."""
+    """Return the document that ``hudi-py overview --json`` prints; bytes in Base64, ages in seconds, None unknown."""
     from hudi_py.inspection.instant_entry import instant_entry
 
     config, uncommitted = opened.config, found.files.uncommitted

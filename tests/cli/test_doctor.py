@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import timedelta, timezone
 
 import pytest
 
@@ -91,6 +91,20 @@ def test_what_blocks_cleans_and_archival_is_named(layout):
     (blocker,) = (each for each in table.doctor() if each.code == "clean-blocked")
     assert at(2) in blocker.message
     assert at(2) in blocker.where
+
+
+@LAYOUTS
+@pytest.mark.parametrize("days", [6, 8])
+def test_plans_that_wait_for_a_week_are_told(layout, days):
+    """Not sooner: a service may run on Sundays only. A note, for nothing is wrong with the table."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"p": ["f"]}, action="deltacommit")
+    builder.compaction(at(2), [("p", "f", at(1), ())])
+    now = parse_instant_time(at(2), timezone.utc) + timedelta(days=days)
+    table = Table(builder.storage, clock=type(builder.clock)(now))
+    found = [each for each in table.doctor() if each.code == "plan-waiting"]
+    assert [each.severity.value for each in found] == ["info"] * (days > 7)
+    assert all(at(2) in each.message and at(2) in each.where for each in found)
 
 
 @LAYOUTS

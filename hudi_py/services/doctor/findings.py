@@ -61,6 +61,11 @@ RULES: Final[Mapping[str, Rule]] = {
         "an action is pending for so long that its process has probably ended",
         "if no writer is running, hudi-py recover rolls it back or finishes it",
     ),
+    "plan-waiting": Rule(
+        _INFO,
+        "a compaction or clustering was planned and not carried out for a week; cleans and archival wait for it",
+        "hudi-py compact and hudi-py cluster carry it out; with --cancel they withdraw its plan",
+    ),
     "clean-blocked": Rule(
         _WARNING,
         "a pending instant holds the retention window back, so cleans delete less and less",

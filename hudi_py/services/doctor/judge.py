@@ -24,6 +24,8 @@ from hudi_py.timeline.timeline import Timeline
 
 STUCK_AFTER: Final = timedelta(hours=1)
 """Age at which a pending action counts as stuck."""
+WAITING_AFTER: Final = timedelta(days=7)
+"""Age at which a plan that nobody has carried out is told."""
 AHEAD_MAX: Final = timedelta(minutes=5)
 """Clocks of machines may differ by this much."""
 INSTANT_FILES_MAX: Final = 3000
@@ -33,7 +35,8 @@ SMALL_FILES_MIN: Final = 10
 OUTDATED_TIMES: Final = 5
 OUTDATED_BYTES_MIN: Final = 1 << 30
 _OVERDUE_COMMITS: Final = 20
-_PATIENT: Final = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.INDEXING})
+_REWRITING: Final = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
+_PATIENT: Final = _REWRITING | {Action.INDEXING}
 _UNBOUND: Final = frozenset({Bound.COUNT, Bound.COMPACTION, Bound.DATA_TIMELINE, Bound.LOCK})
 _SHOWN_MAX: Final = 5
 
@@ -124,7 +127,7 @@ def _settings(health: Health) -> Iterator[Finding]:
 
 
 def _instants(health: Health) -> Iterator[Finding]:
-    stuck = time_before(health.now, STUCK_AFTER, health.zone)
+    stuck, waiting = (time_before(health.now, age, health.zone) for age in (STUCK_AFTER, WAITING_AFTER))
     for instant in health.timeline.pending():
         if instant.action is Action.CLEAN:
             if instant.requested_time < stuck:
@@ -132,6 +135,8 @@ def _instants(health: Health) -> Iterator[Finding]:
         # Plans of compactions, clusterings and indexes may wait for days until their service runs.
         elif instant.requested_time < stuck and instant.action not in _PATIENT:
             yield finding("instant-stuck", _where(health, instant), f"{instant}{_age(health, instant)}")
+        elif instant.requested_time < waiting and instant.action in _REWRITING:
+            yield finding("plan-waiting", _where(health, instant), f"{instant}{_age(health, instant)}")
     if health.instant_files > INSTANT_FILES_MAX:
         yield finding("timeline-long", health.timeline_folder, f"{counted(health.instant_files, 'file')}")
 
