@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta, tzinfo
 
 import attrs
@@ -139,7 +139,8 @@ def explain_partition(
         for position, verdict in enumerate(verdicts):
             conditions = _conditions(verdict, position, [v.file_slice for v in verdicts], replaced_by, context, around)
             # Held files need both: the savepoint has to be deleted, and the policy has to let go of them as well.
-            conditions += _held(verdict.file_slice, replaced_by is not None, protection, around)
+            held = _held(verdict.file_slice, replaced_by is not None, protection, around)
+            conditions = [each for each in conditions if not _is_said_by(held, each)] + held
             if not verdict.keep and not_examined is not None:
                 conditions.append(Awaited(Need.FULL_CLEAN, not_examined))
             removable = not verdict.keep and not_examined is None
@@ -225,6 +226,12 @@ def _held(file_slice: FileSlice, is_replaced: bool, protection: Protection, arou
         held.append(Awaited(Need.COMPACTION, operation.instant_time))
     held += [Awaited(Need.CLUSTERING, time) for time in protection.clusterings(file_slice)]
     return held
+
+
+def _is_said_by(held: Iterable[Awaited], condition: Awaited) -> bool:
+    """Whether the window waits for the very service that holds the slice, which need not be said twice."""
+    services = (each.value for each in held if each.need in (Need.COMPACTION, Need.CLUSTERING))
+    return condition.need is Need.PENDING and any(time in condition.value for time in services)
 
 
 def _conditions(

@@ -142,6 +142,22 @@ def test_pending_compaction_is_named(layout):
 
 
 @pytest.mark.parametrize("layout", [1, 2])
+def test_a_service_that_holds_the_slice_and_the_window_is_named_once(layout):
+    """Both wait for the same plan; the window of another group's slice waits for it, too, and says so."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"r0": ["f", "g"]}, action="deltacommit")
+    builder.compaction(at(2), [("r0", "f", at(1), ())])
+    for number in (3, 4, 5):
+        builder.commit(at(number), {"r0": ["g"]}, action="deltacommit")
+    held, other = (f"r0/{TableBuilder.base_name(group, at(1))}" for group in ("f", "g"))
+    table = builder.table()
+    waits = [each for each in explained(table, "f", commits_retained=1)[held].conditions if at(2) in each.value]
+    assert [each.need for each in waits] == [Need.COMPACTION]
+    waits = [each for each in explained(table, "g", commits_retained=1)[other].conditions if at(2) in each.value]
+    assert [each.need for each in waits] == [Need.PENDING]
+
+
+@pytest.mark.parametrize("layout", [1, 2])
 def test_replaced_group_names_its_replacecommit(layout):
     """A replaced group waits until its replacecommit lies before the window."""
     builder = TableBuilder(layout)
