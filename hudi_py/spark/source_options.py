@@ -18,6 +18,8 @@ _SETTINGS: Final = ("hoodie.", "hoodie_py.")
 _WORDS: Final = {"true": True, "false": False}
 _AS_OF_ELSEWHERE: Final = ("timestampasof", "versionasof", "as.of.instant")
 """How Spark's own sources and Apache Hudi name `as_of`."""
+_CATALOG: Final = "provider"
+"""Spark says it, with owner and location, where a table is made in its catalog."""
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
@@ -49,6 +51,11 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
         ConfigError: There is no location, or an option is unknown or invalid.
     """
     given = {name.lower(): text for name, text in options.items()}
+    if _CATALOG in given:
+        raise ConfigError(
+            "tables of Spark's catalog (CREATE TABLE ... USING hudi_py) are not served: Spark 4 reads them without "
+            "their location. Make a view: CREATE TEMPORARY VIEW NAME USING hudi_py OPTIONS (path 'LOCATION')"
+        )
     location = given.pop("path", None)
     if not location:
         raise ConfigError('no table is named: spark.read.format("hudi_py").load(LOCATION)')

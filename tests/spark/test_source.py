@@ -40,7 +40,7 @@ def test_a_format_of_spark_gives_the_rows(spark, tmp_path):
 
 @needs_sources
 def test_an_earlier_time_in_sql_is_an_option_of_the_view(spark, tmp_path):
-    """SQL's own words for it are refused by Spark: nobody is shown the rows of today in their place."""
+    """SQL's own words for it are refused by Spark, tables by us: nobody is shown the rows of today in their place."""
     storage = create_table(9, LocalStorage(str(tmp_path / "t")))
     hudi_py.register(spark)
     upsert(storage, [{"id": "a", "region": "eu", "ts": 1}])
@@ -52,6 +52,10 @@ def test_an_earlier_time_in_sql_is_an_option_of_the_view(spark, tmp_path):
     for words in ("timestamp as of '2024-01-01'", f"version as of '{first}'"):
         with pytest.raises(Exception, match=r"TIME_TRAVEL"):
             spark.sql(f"select ts from earlier {words}")
+    for words in (f"options (path '{storage.root}')", f"location '{storage.root}'", ""):
+        with pytest.raises(Exception, match="CREATE TEMPORARY VIEW"):
+            spark.sql(f"create table trips using hudi_py {words}")
+    assert not spark.catalog.tableExists("trips")
 
 
 @needs_sources

@@ -261,3 +261,10 @@ def test_columns_are_a_list_of_names(storage, columns, asked):
     upsert(storage, [{"id": "a", "region": "eu", "ts": 1}])
     with pytest.raises(ConfigError, match=r"columns=.* give a list"):
         Question(columns=columns, **asked).batches(open_table(storage)).to_arrow()
+
+
+@pytest.mark.parametrize("where", [{"path": "file:/t", "location": "file:/t"}, {"location": "file:/t"}, {}], ids=str)
+def test_a_table_of_the_catalog_is_refused(where):
+    """With what Spark 4.0 says when one is made: it reads such a table without any option."""
+    with pytest.raises(ConfigError, match="CREATE TEMPORARY VIEW NAME USING hudi_py"):
+        source_options({"owner": "root", "provider": "hudi_py", **where})
