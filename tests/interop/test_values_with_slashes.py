@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 import hudi_py
-from hudi_py.errors import WriteError
+from hudi_py.errors import UnsupportedTable, WriteError
+from support.interop_sample import releases
 
 pytestmark = pytest.mark.oracle
 
@@ -78,3 +79,28 @@ def test_real_hudi_does_not_see_what_we_refuse_to_write(peer, tmp_path):
     assert told(peer.read(path)) == {("k0", "2024"): 1}
     found = {each.code: each.where for each in hudi_py.open_table(path).check()}
     assert found["partition-hidden"] == "2024/01"
+
+
+HIVE = "hoodie.datasource.write.hive_style_partitioning"
+ENCODED = "hoodie.datasource.write.partitionpath.urlencode"
+
+
+@pytest.mark.parametrize("peer", releases(9), indirect=True)
+def test_columns_that_only_the_paths_have(peer, tmp_path):
+    """Files lack them: slashes, spaces and escapes of one column and of two are shown as Hudi shows them."""
+    dropped = SETTINGS | {"hoodie.datasource.write.drop.partition.columns": True}
+    two = {"hoodie.datasource.write.partitionpath.field": "day,p"}
+    for number, more in enumerate(
+        ({}, {HIVE: True, ENCODED: True}, {ENCODED: True}, two | {HIVE: True, ENCODED: True})
+    ):
+        path = tmp_path / str(number)
+        days = ("2024/01/05", "a b") if not more else ("2024/01/05", "z=1 %") if HIVE in more else ("x/y", "z w")
+        given = rows(range(4), 1, days)
+        given = given.append_column("p", pa.array(["1", "2/3"] * 2 if more else ["1", "2"] * 2))
+        peer.write(path, given, "upsert", dropped | more)
+        theirs = [{name: row[name] for name in given.column_names} for row in peer.read(path)]
+        table = hudi_py.open_table(path)
+        assert sorted(theirs, key=str) == sorted(table.rows(columns=given.column_names).to_arrow().to_pylist(), key=str)
+        assert sorted(theirs, key=str) == sorted(given.to_pylist(), key=str)
+        with pytest.raises(UnsupportedTable, match=r"drop\.partition\.columns"):
+            table.upsert(given)
