@@ -4,7 +4,7 @@ Reads the facts about a table, for checks and recovery. Nothing is changed, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
@@ -55,7 +55,14 @@ _PLAN_DECODERS: Final[Mapping[Action, Callable[[bytes, str], object]]] = {
 }
 
 
-def gather(contents: Contents, table: TableConfig, *, metadata: bool = True, few: FewFiles | None = None) -> TableFacts:
+def gather(
+    contents: Contents,
+    table: TableConfig,
+    *,
+    metadata: bool = True,
+    few: FewFiles | None = None,
+    known: Sequence[InstantFacts] = (),
+) -> TableFacts:
     """
     Read the facts of a table.
 
@@ -67,6 +74,8 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True, few
         table: Its properties.
         metadata: Whether to read the metadata table's timeline.
         few: The files in question; None for all.
+        known: Of an earlier look, about the same files or more: completed writes that are still there as they were are
+            not decoded again, because they do not change.
 
     Raises:
         StorageError: The storage refused or cannot be reached.
@@ -76,7 +85,7 @@ def gather(contents: Contents, table: TableConfig, *, metadata: bool = True, few
     metadata_facts = _metadata_facts(store) if has_metadata else None
     timeline = store.load()
     _read_ahead(store, timeline)
-    instants = tuple(instant_facts(contents, timeline, few))
+    instants = tuple(instant_facts(contents, timeline, few, known))
     # These were read as what they should be; of the others it is only looked whether they decode at all. Commits are
     # large, so none is decoded twice.
     whole = {
@@ -186,13 +195,17 @@ def _decoder(instant: Instant) -> Callable[[bytes, str], object]:
     return decode_content
 
 
-def instant_facts(contents: Contents, timeline: Timeline, few: FewFiles | None = None) -> list[InstantFacts]:
+def instant_facts(
+    contents: Contents, timeline: Timeline, few: FewFiles | None = None, known: Sequence[InstantFacts] = ()
+) -> list[InstantFacts]:
     """
     Contents of the instants of a timeline, in its order.
 
     Args:
-        contents, timeline, few: As for `gather`.
+        contents, timeline, few, known: As for `gather`.
     """
+    # Commits are the large ones. Not savepoints, say: of one time there may be another one a moment later.
+    earlier = {_names_of(each.files): each for each in known if isinstance(each.content, CommitMetadata)}
     # Whoever asks about a few files does not want the contents of large commits in memory either.
     read = contents.store.read if few is None else contents.store.look_through
     files: dict[tuple[str, Action], list[Instant]] = {}
@@ -201,6 +214,10 @@ def instant_facts(contents: Contents, timeline: Timeline, few: FewFiles | None =
     found = []
     for instant in timeline:
         own = tuple(files[instant.requested_time, instant.comparable_action])
+        same = earlier.get(_names_of(own)) if earlier else None
+        if same is not None:
+            found.append(same)
+            continue
         try:
             if _lacks_plan(contents, instant):
                 found.append(InstantFacts(instant=instant, files=own, lacks_plan=True))
@@ -213,6 +230,10 @@ def instant_facts(contents: Contents, timeline: Timeline, few: FewFiles | None =
         except (CorruptMetadata, NotFound, UnsupportedTable) as error:
             found.append(InstantFacts(instant=instant, files=own, problem=str(error)))
     return found
+
+
+def _names_of(files: Sequence[Instant]) -> tuple[str | None, ...]:
+    return tuple(each.file_name for each in files)
 
 
 def _lacks_plan(contents: Contents, instant: Instant) -> bool:

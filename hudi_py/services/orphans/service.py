@@ -8,7 +8,7 @@ file at its place, in quarantine, or, where deletion was asked for, deleted; the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypedDict
 
@@ -28,7 +28,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time, parse_duration, parse_instant_time
 from hudi_py.model.records import CleanMetadata
 from hudi_py.runtime.log import log
-from hudi_py.services.check.facts import FewFiles, TableFacts
+from hudi_py.services.check.facts import FewFiles, InstantFacts, TableFacts
 from hudi_py.services.check.gather import gather
 from hudi_py.services.check.judge_files import Expectation
 from hudi_py.services.orphans.facts import OrphanAction, OrphanFate, OrphanFile, OrphanReport, OrphanVerdict
@@ -164,9 +164,14 @@ class OrphanService:
         self._refuse(report)
         if not (report.to_remove or report.empty_folders):
             return report  # with nothing to remove, there is nothing to lock
+        # Each commit has to decode before something is removed, and other writers wait for the lock: what is completed
+        # does not change, so it is decoded before.
+        known = self._facts(
+            Contents(self._store.afresh()), frozenset(each.partition_path for each in suspects)
+        ).instants
         with self._store.lock.held("orphans"):
             # What was found without the lock may be out of date: a write that began since has an instant now.
-            again = self._judged(report, suspects, early, is_last=True)
+            again = self._judged(report, suspects, early, known)
             self._refuse(again)
             return self._remove(again, permit)
 
@@ -236,9 +241,19 @@ class OrphanService:
         return found
 
     def _judged(
-        self, report: OrphanReport, suspects: list[OrphanFile], early: frozenset[str], *, is_last: bool = False
+        self,
+        report: OrphanReport,
+        suspects: list[OrphanFile],
+        early: frozenset[str],
+        known: Sequence[InstantFacts] | None = None,
     ) -> OrphanReport:
-        """Judge the suspects by the table as it is now; those that changed since they were listed are left out."""
+        """
+        Judge the suspects by the table as it is now; those that changed since they were listed are left out.
+
+        Args:
+            report, suspects, early: As found.
+            known: What instants held a moment ago, for the last look before something is removed; None for a first one.
+        """
         # A store of its own: contents read before the lock was taken must not decide.
         contents = Contents(self._store.afresh())
         # One listing for all questions: a file must not be judged by other neighbours than those it was seen with.
@@ -248,11 +263,9 @@ class OrphanService:
         suspects = [each for each in suspects if not _is_within(each.partition_path, others)]
         folders = {path: _files(entries) for path, entries in listed.items() if not _is_within(path, others)}
         paths = frozenset(folders)
-        has_metadata = FILES_PARTITION in self.table.metadata_partitions
-        # Before something is removed, each commit has to decode: a damaged one is a doubt. For a first look it is
-        # enough that it does not name the files in question, which costs a fiftieth.
-        times = None if is_last else frozenset(filter(None, map(_time_in, suspects)))
-        facts = gather(contents, self.table, metadata=has_metadata, few=FewFiles(paths, times))
+        # For a first look it is enough that a commit does not name the files in question, which costs a fiftieth.
+        times = frozenset(filter(None, map(_time_in, suspects))) if known is None else None
+        facts = self._facts(contents, paths, times, known or ())
         expected = Expectation(facts)
         doubtful = list(doubts(facts, expected, early))
         # Files that it has put back are still in the list of what the clean deleted.
@@ -280,6 +293,17 @@ class OrphanService:
             # An empty folder may be one whose files are lost, which whoever looks into the doubt still wants to see.
             empty_folders=() if doubtful or self.approved is not None else report.empty_folders,
         )
+
+    def _facts(
+        self,
+        contents: Contents,
+        paths: frozenset[str],
+        times: frozenset[str] | None = None,
+        known: Sequence[InstantFacts] = (),
+    ) -> TableFacts:
+        """About these partitions; *times* as for `FewFiles`, *known* as for `gather`."""
+        has_metadata = FILES_PARTITION in self.table.metadata_partitions
+        return gather(contents, self.table, metadata=has_metadata, few=FewFiles(paths, times), known=known)
 
     def _not_its_own(self, listed: Mapping[str, Iterable[Entry]]) -> frozenset[str]:
         """Other tables at or around these folders, and the folder whose files a bootstrapped table shows."""

@@ -14,7 +14,7 @@ from hudi_py.storage.base import StorageFailure
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.table import Table
-from hudi_py.timeline import quarantine
+from hudi_py.timeline import contents, quarantine
 from support.crash_points import interruptions
 from support.tables import NOW, TableBuilder, at, data_files
 
@@ -309,3 +309,36 @@ def test_a_damaged_commit_that_names_none_of_them_stops_the_removal():
     with pytest.raises(RefusedError, match=r"commit .*cannot be read"):
         builder.table().orphans()
     assert builder.storage.files() == before
+
+
+@LAYOUTS
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_under_the_lock_only_commits_since_the_search_are_decoded(layout, is_changed, monkeypatch):
+    """Each has to decode before a file is removed, and other writers wait meanwhile."""
+    builder = history(layout)
+    path = orphan(builder)
+    calls, decode = [], contents.decode_commit_in
+
+    def decoded(data, source, partitions):
+        calls.append(source)
+        return decode(data, source, partitions)
+
+    monkeypatch.setattr(contents, "decode_commit_in", decoded)
+
+    class Watched(MemoryStorage):
+        def create_new(self, path, data, before=None, *, lasts=True):
+            super().create_new(path, data, before, lasts=lasts)
+            if path.endswith("lock"):
+                calls.append("LOCK")
+                if is_changed:
+                    builder.commit(at(5), {"r1": ["h"]})
+
+    builder.storage = Watched.from_files(builder.storage.files(), "/lake/trips")
+    report = builder.table(
+        write_concurrency_mode="optimistic_concurrency_control",
+        write_lock_provider="org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
+        clean_failed_writes_policy="LAZY",
+    ).orphans(now=NOW + timedelta(days=9000))
+    assert (path,) == report.done, report
+    under_lock = calls[calls.index("LOCK") + 1 :]
+    assert ({at(5)[:14]} if is_changed else set()) == {each.rpartition("/")[2][:14] for each in under_lock}
