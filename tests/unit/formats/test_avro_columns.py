@@ -147,7 +147,7 @@ def test_numbers_and_texts_are_encoded_as_by_fastavro():
     text = format_record_schema(schema, "t")
     block = encode_data_block(pa.RecordBatch.from_pylist(rows, schema=schema), text)
     assert b"".join(split_data_block(block, "x")) == encode(text, rows)[0]
-    with pytest.raises(WriteError, match="'n' has 1 nulls"):
+    with pytest.raises(WriteError, match="'n' has 1 null,"):
         encode_data_block(
             pa.RecordBatch.from_arrays([[None], ["x"], [True]], names=schema.names).cast(
                 pa.schema([field.with_nullable(True) for field in schema])
