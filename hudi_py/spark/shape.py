@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -16,6 +17,11 @@ from hudi_py.writing.shape import written_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+# Up to Spark 4.1 times are in UTC; later ones ask which zone is meant.
+_ZONE: Final[dict[str, Any]] = (
+    {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+)
 
 
 def shaped_rows(rows: DataFrame, table_schema: str | None, needed: Sequence[str], *, keys_only: bool) -> DataFrame:
@@ -51,7 +57,7 @@ def arrow_schema(rows: DataFrame) -> pa.Schema:
         for field in rows.schema:
             # One column at a time, because Spark's error does not name it.
             column = f"column {field.name!r}"
-            fields += list(to_arrow_schema(StructType([field])))
+            fields += list(to_arrow_schema(StructType([field]), **_ZONE))
     except PySparkException as error:
         reason = str(error).strip().splitlines()[0]
         raise ConfigError(
