@@ -43,7 +43,14 @@ from hudi_py.services.orphans.judge import (
     rank,
     tripped,
 )
-from hudi_py.services.orphans.walk import Folder, bootstrapped_from, read_inventory, tables_around, walk_table
+from hudi_py.services.orphans.walk import (
+    Folder,
+    bootstrapped_from,
+    is_within,
+    read_inventory,
+    tables_around,
+    walk_table,
+)
 from hudi_py.storage.base import Deletion, Entry, SideFileLeft, Storage, StorageFailure
 from hudi_py.storage.deleters import Deleter, Unlink, quarantine_in
 from hudi_py.timeline.archive import load_archived
@@ -260,8 +267,8 @@ class OrphanService:
         asked = sorted({suspect.partition_path for suspect in suspects})
         listed = {path: self._storage.list(path, details=True) for path in asked}
         others = self._not_its_own(listed)
-        suspects = [each for each in suspects if not _is_within(each.partition_path, others)]
-        folders = {path: _files(entries) for path, entries in listed.items() if not _is_within(path, others)}
+        suspects = [each for each in suspects if not is_within(each.partition_path, others)]
+        folders = {path: _files(entries) for path, entries in listed.items() if not is_within(path, others)}
         paths = frozenset(folders)
         # For a first look it is enough that a commit does not name the files in question, which costs a fiftieth.
         times = frozenset(filter(None, map(_time_in, suspects))) if known is None else None
@@ -308,7 +315,7 @@ class OrphanService:
     def _not_its_own(self, listed: Mapping[str, Iterable[Entry]]) -> frozenset[str]:
         """Other tables at or around these folders, and the folder whose files a bootstrapped table shows."""
         source = bootstrapped_from(self.table, self._storage.root)
-        own = () if source is None or not any(_is_within(path, [source]) for path in listed) else (source,)
+        own = () if source is None or not any(is_within(path, [source]) for path in listed) else (source,)
         return tables_around(self._storage, listed).union(own)
 
     def _surroundings(
@@ -416,10 +423,6 @@ class OrphanService:
 
 def _files(entries: Iterable[Entry]) -> dict[str, Entry]:
     return {entry.name: entry for entry in entries if not entry.is_folder}
-
-
-def _is_within(path: str, folders: Iterable[str]) -> bool:
-    return any(not folder or path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def _folders_of(paths: Iterable[str]) -> frozenset[str]:

@@ -55,7 +55,7 @@ def walk_table(storage: Storage, others: Callable[[str], None]) -> Iterator[Fold
             folders = [entry for entry in entries if entry.is_folder]
             # Its files belong to its own timeline, of which this one knows nothing: each of them would be an orphan
             # here.
-            if path and any(entry.name == METADATA_FOLDER for entry in folders):
+            if path and is_table(folders):
                 others(path)
                 continue
             below += [join_path(path, each.name) for each in folders if path or each.name != METADATA_FOLDER]
@@ -103,8 +103,13 @@ def read_inventory(file: str, root: str, others: Callable[[str], None]) -> Itera
     for table in sorted(tables):
         others(table)
     for folder, entries in sorted(folders.items()):
-        if not any(folder == table or folder.startswith(f"{table}/") for table in tables):
+        if not is_within(folder, tables):
             yield Folder(folder, entries)
+
+
+def is_within(path: str, folders: Iterable[str]) -> bool:
+    """Whether a folder is one of these or lies below one; everything lies within ``""``, the table itself."""
+    return any(not folder or path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def tables_around(storage: Storage, listed: Mapping[str, Iterable[Entry]]) -> frozenset[str]:
@@ -126,7 +131,9 @@ def bootstrapped_from(table: TableConfig, root: str) -> str | None:
     source = table.properties.get("hoodie.bootstrap.base.path")
     if not source:
         return None
-    path = f"{source.rstrip('/')}/".removeprefix("file:") if "://" not in source else f"{source.rstrip('/')}/"
+    path = f"{source.rstrip('/')}/"
+    if "://" not in path:
+        path = path.removeprefix("file:")
     found = _relative(path, root, root.partition("://")[2] or root)
     return None if found is None else found.rstrip("/")
 
