@@ -199,7 +199,7 @@ def _metadata_table(facts: RecoveryFacts) -> Iterator[RecoveryFinding]:
             step=Step.DECIDE,
             evidence=(
                 *(f"{each.where}: {each.message}; {each.fix}" for each in hidden),
-                f"the metadata table lists {counted(len(facts.lost), 'missing file')}, though nothing deleted them",
+                f"the metadata table lists {counted(len(facts.lost), 'missing file')}, which no action deleted",
                 "hudi-py check has the details; put the files back from a copy of the table, or restore to a savepoint",
                 "the metadata table is kept: without it, readers would not notice the loss",
             ),
