@@ -44,6 +44,14 @@ UNIT_TESTS = Path(__file__).parent / "unit"
 
 def pytest_collection_modifyitems(config, items):
     """Leave out cases beyond the bound; which ones stay follows from their names, so that every fixture takes part."""
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()} & {"spark", "oracle"}
+        is_placed = item.path.parent.name in ("spark", "interop")
+        if (marks and not is_placed) or ("spark" in item.fixturenames and not marks):
+            raise pytest.UsageError(
+                f"{item.nodeid}: a test that starts Spark has the mark spark or oracle, and lies in tests/spark or "
+                "tests/interop, so that the lanes with Spark find it"
+            )
     resting = [item for item in items if not is_its_turn(item)]
     if resting:
         config.hook.pytest_deselected(items=resting)
@@ -79,13 +87,14 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture(scope="session")
 def spark():
-    """Without any Hudi on its class path; two cores, and no more tasks than they can do."""
-    settings = {"spark.hudi_py.x": "y", "spark.sql.shuffle.partitions": 2, "spark.speculation": "false"}
+    """Without any Hudi on its class path."""
+    pytest.importorskip("pyspark")
+    from support.spark_sessions import quick_session
+
     # Both sides wait for each other for 15 seconds, else; on a machine with much other work that is too short.
-    settings["spark.python.authenticate.socketTimeout"] = "120s"
     os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", "120")
-    session = pytest.importorskip("hudi_py.spark.session").local_session("test", cores=2, memory="1g", **settings)
-    session.sparkContext.setLogLevel("OFF")  # tasks that fail on purpose would fill the screen
+    patience = {"spark.python.authenticate.socketTimeout": "120s"}
+    session = quick_session("test", **patience, **{"spark.hudi_py.x": "y", "spark.speculation": "false"})
     yield session
     session.stop()
 

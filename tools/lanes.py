@@ -24,6 +24,7 @@ from xml.etree import ElementTree as ET
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICK = (("HUDI_LAW_SHARE", "8"), ("HUDI_CASES_MAX", "1"))  # every test takes part, in about a minute on two cores
+WITH_SPARK = ("tests/spark", "tests/interop")  # to collect all others takes longer than many of these tests
 NO_TESTS = 5  # pytest's exit code when nothing was collected or selected
 
 
@@ -94,11 +95,14 @@ def lanes(
             yield Lane("fast tests", spark35, f"not (spark or oracle or {heavy})", workers="auto")
             yield Lane("slow tests, S3, browser", spark35, f"({heavy}) and not (spark or oracle)", workers="auto")
             # each worker has a Spark and up to four releases of real Hudi, of about a gigabyte each
-            yield Lane("against Apache Hudi", spark35, "oracle", workers="2")
+            yield Lane("against Apache Hudi", spark35, "oracle", workers="2", paths=("tests/interop",))
             # twice as long as the lane beside it: a second worker, so that no core idles at the end
-            yield Lane("Spark 3.5", spark35, "spark and not oracle", workers="2", cores=1)
+            yield Lane("Spark 3.5", spark35, "spark and not oracle", workers="2", paths=WITH_SPARK, cores=1)
     if spark40 is not None:
-        yield Lane("Spark 4.0", spark40, None if own_marks else "spark and not (oracle or slow)", "4.0", cores=1)
+        if own_marks:
+            yield Lane("Spark 4.0", spark40, None, "4.0", cores=1)
+        else:
+            yield Lane("Spark 4.0", spark40, "spark and not (oracle or slow)", "4.0", paths=WITH_SPARK, cores=1)
 
 
 def side_by_side(chosen: Iterable[Lane], cores: int) -> Iterator[list[Lane]]:
@@ -146,6 +150,8 @@ def run(lane: Lane, report: Path, arguments: Sequence[str], log: Path | None) ->
         *places(lane, arguments),
     ]
     environment = {**os.environ, "HUDI_PY_TEST_SPARK": lane.spark, **dict(lane.shares)}
+    # Tests start thousands of processes; each would compile the package anew, and each worker all tests.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     started = time.monotonic()
     with open(log or os.devnull, "wb") as output:
         code = subprocess.run(

@@ -241,6 +241,7 @@ def test_writers_of_log_files_beside_a_compaction(version, names, record_propert
 
 
 @pytest.mark.slow
+@pytest.mark.daily
 @pytest.mark.parametrize("seed", range(1, 21))
 def test_processes_that_are_killed_and_stopped_lose_nothing(tmp_path, seed, record_property):
     """Acknowledged rows are there once, what failed is not there, what was cut off whole or not at all."""

@@ -11,6 +11,8 @@ import hudi_py
 from hudi_py.errors import HudiError
 from support.trips import DRIVER_ROWS, PARTITIONED
 
+pytestmark = pytest.mark.spark
+
 BY_DRIVER, BY_TASKS = {DRIVER_ROWS: "1000"}, {DRIVER_ROWS: "0"}
 TYPES = (
     "id string, region string, ts bigint, at timestamp, local timestamp_ntz, day date, price decimal(12,3), "

@@ -11,6 +11,8 @@ from hudi_py.errors import ConflictError
 from support.rival_places import FILE_LOCK
 from support.trips import PARTITIONED
 
+pytestmark = pytest.mark.spark
+
 BATCHES, ROWS = 2, 3
 SETTINGS = {
     **PARTITIONED,

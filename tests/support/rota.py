@@ -4,7 +4,8 @@ Tests that take turns: where ``HUDI_TEST_DAY`` is a number, what is long runs ev
 - A test against real Hudi runs every third day.
 - A test that needs Spark runs on one of its two versions, on the other one the next day; a slow one runs on the first
   version every other day.
-- Of the other slow tests each case runs every other day, but random histories are played every day.
+- Of the other slow tests each case runs every other day, but random histories are played every day: those in
+  ``tests/property``, and what is marked ``daily``.
 
 Which day it is follows from the test's name: each day has a like share, and three days in a row have all.
 """
@@ -42,6 +43,6 @@ def is_its_turn(item: pytest.Item) -> bool:
         return number % 3 == 0
     if "spark" in marks:
         return number % 2 == 1 and _IS_FIRST_SPARK if "slow" in marks else (number % 2 == 1) == _IS_FIRST_SPARK
-    if item.path.parent.name == "property" or not marks & {"slow", "s3", "browser"}:
+    if item.path.parent.name == "property" or "daily" in marks or not marks & {"slow", "s3", "browser"}:
         return True
     return number % 2 == 1

@@ -13,8 +13,8 @@ from unittest import mock
 
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.spark.client import WriteClient
-from hudi_py.spark.session import local_session
 from hudi_py.writing.transaction import WriteTransaction
+from support.spark_sessions import quick_session
 
 SCHEMA = "id string, region string, ts long"
 
@@ -26,8 +26,7 @@ def die(*_, **__):
 
 def main(path, source, checkpoint, table_type, when):
     """Run the query until nothing is left, or until it is killed."""
-    session = local_session("victim", cores=2, memory="1g", **{"spark.sql.shuffle.partitions": 2})
-    session.sparkContext.setLogLevel("OFF")
+    session = quick_session("victim")
     settings = {
         "hoodie.table.name": "t",
         "hoodie.datasource.write.table.type": table_type,

@@ -3,14 +3,13 @@
 import sys
 
 from hudi_py.spark.client import WriteClient
-from hudi_py.spark.session import local_session
+from support.spark_sessions import quick_session
 from support.victim import SETTINGS, batch
 
 
 def main(path, version, number):
     """Upsert batch after batch from NUMBER on, and tell how far it is."""
-    session = local_session("victim", cores=2, memory="1g", **{"spark.sql.shuffle.partitions": 2})
-    session.sparkContext.setLogLevel("OFF")
+    session = quick_session("victim")
     settings = {
         **SETTINGS,
         "hoodie.table.name": "t",
