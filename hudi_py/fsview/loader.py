@@ -358,18 +358,39 @@ def load_clustered_files(timeline: Timeline, contents: Contents) -> dict[FileKey
     }
 
 
+def load_clustering_times(timeline: Timeline, contents: Contents) -> frozenset[str]:
+    """
+    Requested times of the pending clusterings.
+
+    In layout 1 only its plan tells one from an overwrite. One whose plan does not decode is none.
+    """
+    found = set()
+    for instant in timeline.pending(Action.CLUSTERING, Action.REPLACE_COMMIT):
+        try:
+            is_planned = _clustering_plan(instant, contents) is not None
+        except CorruptMetadata:  # the check reports it
+            is_planned = False
+        if is_planned:
+            found.add(instant.requested_time)
+    return frozenset(found)
+
+
 def _clustering_plans(timeline: Timeline, contents: Contents) -> Iterator[tuple[str, ClusteringPlan]]:
     """Requested time and plan of each pending clustering, ascending."""
     for instant in timeline.pending(Action.CLUSTERING, Action.REPLACE_COMMIT):
-        if instant.action is Action.REPLACE_COMMIT and contents.is_request_empty(instant):
-            continue  # a clustering has a plan in its request; if that is missing, it is being rolled back
-        try:
-            requested = contents.requested_replace(instant)
-        except NotFound:
-            continue
-        except CorruptMetadata as error:
-            raise CorruptMetadata(
-                f"{error}; hudi-py recover shows whether that {instant.action.value} can be removed"
-            ) from error
-        if requested.clustering_plan is not None:
-            yield instant.requested_time, requested.clustering_plan
+        plan = _clustering_plan(instant, contents)
+        if plan is not None:
+            yield instant.requested_time, plan
+
+
+def _clustering_plan(instant: Instant, contents: Contents) -> ClusteringPlan | None:
+    if instant.action is Action.REPLACE_COMMIT and contents.is_request_empty(instant):
+        return None  # a clustering has a plan in its request; if that is missing, it is being rolled back
+    try:
+        return contents.requested_replace(instant).clustering_plan
+    except NotFound:
+        return None
+    except CorruptMetadata as error:
+        raise CorruptMetadata(
+            f"{error}; hudi-py recover shows whether that {instant.action.value} can be removed"
+        ) from error

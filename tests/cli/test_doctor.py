@@ -6,13 +6,15 @@ from datetime import timedelta, timezone
 
 import pytest
 
+from hudi_py.formats import records_codec as codec
 from hudi_py.model.instant import State
 from hudi_py.model.instant_time import parse_instant_time
+from hudi_py.model.records import ClusteringGroup, ClusteringPlan, ClusteringSlice, RequestedReplaceMetadata
 from hudi_py.services.doctor import judge as judging
 from hudi_py.services.doctor.findings import RULES
 from hudi_py.table import Table
 from support import fixtures
-from support.tables import TableBuilder, at, done, on_disk
+from support.tables import SYNC, TableBuilder, at, done, on_disk
 
 HEALTHY = ["cow_partitioned-0.15.0", "cow_cleaned-1.0.2", "mor_compacted-1.2.0", "cow_empty-1.1.1"]
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
@@ -105,6 +107,36 @@ def test_plans_that_wait_for_a_week_are_told(layout, days):
     found = [each for each in table.doctor() if each.code == "plan-waiting"]
     assert [each.severity.value for each in found] == ["info"] * (days > 7)
     assert all(at(2) in each.message and at(2) in each.where for each in found)
+
+
+@LAYOUTS
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+@pytest.mark.parametrize(
+    ("is_plan", "days", "expected"), [(True, 6, None), (True, 8, "plan-waiting"), (False, 1, "instant-stuck")]
+)
+def test_a_clustering_that_waits_is_no_write_that_is_stuck(layout, state, is_plan, days, expected):
+    """In layout 1 both are replacecommits: the plan tells."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"p": ["f"]})
+    group = ClusteringGroup(
+        slices=(ClusteringSlice(file_id="f", partition_path="p", data_file_path=builder.base_name("f", at(1))),)
+    )
+    plan = ClusteringPlan(input_groups=(group,)) if is_plan else None
+    requested = RequestedReplaceMetadata(
+        operation_type="CLUSTER" if is_plan else "INSERT_OVERWRITE", clustering_plan=plan
+    )
+    word = "clustering" if is_plan and layout == 2 else "replacecommit"
+    builder.instant(at(2), word, State.REQUESTED, codec.encode_requested_replace(requested, sync=SYNC))
+    if state is State.INFLIGHT:
+        builder.instant(at(2), word, state)
+    now = parse_instant_time(at(2), timezone.utc) + timedelta(days=days)
+    found = [
+        each.code for each in Table(builder.storage, clock=type(builder.clock)(now)).doctor() if at(2) in each.message
+    ]
+    # A write that is stuck blocks cleans as well.
+    assert [code for code in found if code in ("plan-waiting", "instant-stuck")] == (
+        [] if expected is None else [expected]
+    )
 
 
 @LAYOUTS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta, tzinfo
 from itertools import pairwise
 from typing import Final
@@ -52,6 +52,7 @@ class Health:
         instant_files: Number of files in that folder.
         now: Timezone-aware.
         zone: Time zone of the table's instants.
+        clusterings: Requested times of pending clusterings; in layout 1 their action does not tell.
         clean: Settings of cleaning; None if they contradict each other.
         archive: Settings of archival; None if they contradict each other.
         is_clean_automatic: Whether commits clean.
@@ -70,6 +71,7 @@ class Health:
     instant_files: int
     now: datetime
     zone: tzinfo
+    clusterings: frozenset[str] = frozenset()
     clean: CleanConfig | None
     archive: ArchiveConfig | None
     is_clean_automatic: bool
@@ -133,12 +135,18 @@ def _instants(health: Health) -> Iterator[Finding]:
             if instant.requested_time < stuck:
                 yield finding("clean-unfinished", _where(health, instant), f"{instant}{_age(health, instant)}")
         # Plans of compactions, clusterings and indexes may wait for days until their service runs.
-        elif instant.requested_time < stuck and instant.action not in _PATIENT:
+        elif instant.requested_time < stuck and not _is_of(health, instant, _PATIENT):
             yield finding("instant-stuck", _where(health, instant), f"{instant}{_age(health, instant)}")
-        elif instant.requested_time < waiting and instant.action in _REWRITING:
+        elif instant.requested_time < waiting and _is_of(health, instant, _REWRITING):
             yield finding("plan-waiting", _where(health, instant), f"{instant}{_age(health, instant)}")
     if health.instant_files > INSTANT_FILES_MAX:
         yield finding("timeline-long", health.timeline_folder, f"{counted(health.instant_files, 'file')}")
+
+
+def _is_of(health: Health, instant: Instant, services: Collection[Action]) -> bool:
+    """Whether an instant is of one of these services, which have clustering among them."""
+    is_clustering = instant.action is Action.REPLACE_COMMIT and instant.requested_time in health.clusterings
+    return is_clustering or instant.action in services
 
 
 def _cleaning(health: Health) -> Iterator[Finding]:
@@ -192,7 +200,7 @@ def _clocks(health: Health) -> Iterator[Finding]:
 
 
 def _writers(health: Health) -> Iterator[Finding]:
-    writes = [each for each in health.timeline.writes if each.action not in _PATIENT]
+    writes = [each for each in health.timeline.writes if not _is_of(health, each, _PATIENT)]
     # With a lock, writes may well overlap: it guards their commit points.
     if not health.has_lock:
         both = next(_overlapping(writes, health.now, health.zone), None)

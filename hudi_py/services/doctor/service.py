@@ -13,6 +13,7 @@ from hudi_py.config.clean import CleanConfig
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, UnsupportedTable
+from hudi_py.fsview.loader import load_clustering_times
 from hudi_py.model.instant import Action
 from hudi_py.services.archive.service import ArchiveService
 from hudi_py.services.check.findings import Finding, Severity
@@ -84,6 +85,7 @@ class DoctorService:
             instant_files=len(timeline.all_states),
             now=store.clock.now(),
             zone=store.zone,
+            clusterings=load_clustering_times(timeline, self.contents),
             clean=clean,
             archive=archive,
             is_clean_automatic=self.settings[keys.CLEAN_AUTOMATIC],
