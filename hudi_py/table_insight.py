@@ -6,7 +6,7 @@ Nothing is changed, and no JVM is needed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -127,13 +127,30 @@ class TableInsight(TableView):
             CorruptMetadata: The archive is damaged. A damaged instant is an event with a problem.
         """
         from hudi_py.snapshot.history import event_of
+
+        return tuple(
+            event_of(instant, content, self.zone, is_archived=is_archived, problem=problem)
+            for instant, content, problem, is_archived in self.instant_contents(archived=archived)
+        )
+
+    def instant_contents(self, *, archived: bool = False) -> Iterator[tuple[Instant, Any, str | None, bool]]:
+        """
+        Yield each instant, oldest first: its decoded content, why that cannot be read, and whether it is archived.
+
+        The content is plain data, None of one that is pending or damaged.
+
+        Args:
+            archived: Include archived instants.
+
+        Raises:
+            CorruptMetadata: The archive is damaged.
+        """
         from hudi_py.timeline.archive import load_archived_contents
 
-        found = []
         if archived:
             old = load_archived_contents(self.storage, self.config)
             # Archives have instants in any order.
-            found = [event_of(i, old[i], self.zone, is_archived=True) for i in sorted(old, key=_order)]
+            yield from ((instant, old[instant], None, True) for instant in sorted(old, key=_order))
         # One damaged instant must not hide the history of all others, so its problem becomes part of its event.
         for instant in self.timeline:
             content, problem = None, None
@@ -141,8 +158,7 @@ class TableInsight(TableView):
                 content = self.contents.plain(instant) if instant.is_completed else None
             except (CorruptMetadata, NotFound) as error:
                 problem = str(error)
-            found.append(event_of(instant, content, self.zone, problem=problem))
-        return tuple(found)
+            yield instant, content, problem, False
 
     def diff(self, start: str | datetime, end: str | datetime | None = None) -> Difference:
         """

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
+
+import attrs
 
 from hudi_py.errors import HudiError
 from hudi_py.inspection.check_command import finding_entry
@@ -16,6 +19,7 @@ from hudi_py.model.words import counted
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
     from hudi_py.services.usage.facts import FileUse, Usage
+    from hudi_py.snapshot.bytes_over_time import Stored
     from hudi_py.snapshot.history import Event
     from hudi_py.table import Table
 
@@ -24,10 +28,18 @@ PARTITIONS_MAX: Final = 1_000
 FILES_MAX: Final = 5_000
 COMMITS_MAX: Final = 3_000
 """Longer histories are not replayed under other settings: that takes a second for a thousand commits."""
+CONTENTS_MAX: Final = 100
+"""Decoded instants in a page that is one file: who gets it asks about the newest."""
+CONTENT_BYTES_MAX: Final = 50_000
+PARAMETERS_MAX: Final = 100
+TEXT_LENGTH_MAX: Final = 2_000
+"""Of what an action recorded; the decoded content has all."""
 _RETENTIONS: Final = (1, 2, 3, 5, 10, 20, 30)
 
 
-def page_document(opened: Table, *, now: datetime | None = None, options: CleanOptions | None = None) -> dict[str, Any]:
+def page_document(
+    opened: Table, *, now: datetime | None = None, options: CleanOptions | None = None, with_contents: bool = False
+) -> dict[str, Any]:
     """
     Collect what the page shows of a table; lists its files once.
 
@@ -37,6 +49,7 @@ def page_document(opened: Table, *, now: datetime | None = None, options: CleanO
         opened: A read-only table.
         now: Replaces the clock.
         options: Settings of cleaning.
+        with_contents: Include the decoded contents of the newest instants, for a page that can ask nobody for them.
     """
     problems: list[str] = []
     config = opened.config
@@ -46,7 +59,10 @@ def page_document(opened: Table, *, now: datetime | None = None, options: CleanO
     uses = _part(problems, lambda: list(opened.services.usage(now=now, **chosen).files())) or []
     usage = _part(problems, lambda: _summed(opened, uses)) if uses else None
     # Without the archive, if that is damaged: the page says so, and shows the rest.
-    events = _part(problems, lambda: opened.history(archived=True)) or opened.history()
+    life = _part(problems, lambda: _life(opened, archived=True, with_contents=with_contents)) or _life(
+        opened, archived=False, with_contents=with_contents
+    )
+    events = life.events
     findings = opened.doctor(now=now, **chosen)
     simulations, not_simulated = _simulations(opened, events, problems)
     return {
@@ -68,14 +84,54 @@ def page_document(opened: Table, *, now: datetime | None = None, options: CleanO
         "usage": None if usage is None else usage_entry(usage, by_reason=True, by_partition=False, by_commit=False),
         "meanings": _meanings(),
         "partitions": None if usage is None else _partitions(usage),
-        "files": _files(uses),
+        "files": file_entries(uses)[:FILES_MAX],
         "files_left_out": max(0, sum(use.partition_path is not None for use in uses) - FILES_MAX),
         "events": [_event(opened, event) for event in events[-EVENTS_MAX:]],
         "events_left_out": max(0, len(events) - EVENTS_MAX),
+        "stored": _stored(opened, life.stored),
+        "contents": life.contents,
         "simulations": simulations,
         "not_simulated": not_simulated,
         "problems": list(dict.fromkeys(problems)),
     }
+
+
+@attrs.frozen
+class _Life:
+    """What happened, the bytes after each action, and decoded contents as JSON text by requested time and action."""
+
+    events: tuple[Event, ...]
+    stored: tuple[Stored, ...]
+    contents: dict[str, str]
+
+
+def _life(opened: Table, *, archived: bool, with_contents: bool) -> _Life:
+    """Every instant is read once: there may be ten thousand."""
+    from hudi_py.snapshot.bytes_over_time import BytesOverTime
+    from hudi_py.snapshot.history import event_of
+
+    events, stored = [], BytesOverTime()
+    wanted = frozenset(opened.timeline.instants[-CONTENTS_MAX:] if with_contents else ())
+    texts: dict[str, str] = {}
+    for instant, content, problem, is_archived in opened.instant_contents(archived=archived):
+        events.append(event_of(instant, content, opened.zone, is_archived=is_archived, problem=problem))
+        stored.add(instant, content)
+        if content is not None and instant in wanted:
+            text = json.dumps(content, indent=1, default=str)
+            # At once: a commit of many files takes megabytes, and there may be many of those.
+            if len(text) <= CONTENT_BYTES_MAX:
+                texts[f"{instant.requested_time} {instant.action.value}"] = text
+    return _Life(tuple(events), stored.points(), texts)
+
+
+def _stored(opened: Table, points: Iterable[Stored]) -> list[tuple[float, int, int]]:
+    """Time on the chart, bytes of the newest rows, bytes of older versions."""
+    found = []
+    for point in points:
+        at, offset = _moment(opened, point.instant.completion_time or point.instant.requested_time)
+        if at is not None:  # without a date there is no place for it
+            found.append((at + offset, point.live, point.older))
+    return found
 
 
 def version_of(opened: Table) -> str:
@@ -124,37 +180,51 @@ def _partitions(usage: Usage) -> list[dict[str, Any]]:
     ]
 
 
-def _files(uses: Iterable[FileUse]) -> list[dict[str, Any]]:
-    """Files in partitions, newest first within their partition: partition, name, size, what holds it and why."""
+def file_entries(uses: Iterable[FileUse]) -> list[dict[str, Any]]:
+    """Files in partitions, newest first within their partition: name, size, file group, what holds it and why."""
     inside = [use for use in uses if use.partition_path is not None]
     # Two stable sorts: by partition, and within one by commit, newest first.
     inside.sort(key=lambda each: each.commit or "", reverse=True)
     inside.sort(key=lambda each: each.partition_path or "")
-    return [
-        {
-            "partition": each.partition_path,
-            "name": each.path.rpartition("/")[2],
-            "bytes": each.size_bytes,
-            "reason": each.holder.value,
-            "rule": each.rule,
-            "commit": each.commit,
-        }
-        for each in inside[:FILES_MAX]
-    ]
+    return [_file(each) for each in inside]
+
+
+def _file(use: FileUse) -> dict[str, Any]:
+    from hudi_py.model.files import parse_data_file
+
+    name = use.path.rpartition("/")[2]
+    parsed = parse_data_file(name)
+    return {
+        "partition": use.partition_path,
+        "name": name,
+        "bytes": use.size_bytes,
+        "reason": use.holder.value,
+        "rule": use.rule,
+        "commit": use.commit,
+        "group": None if parsed is None else parsed.file_id,
+        "is_base": use.is_base_file,
+    }
 
 
 def _event(opened: Table, event: Event) -> dict[str, Any]:
     entry = event_entry(event)
-    try:
-        time = parse_instant_time(event.instant.requested_time, opened.zone)
-        entry["at"] = time.timestamp()
-        offset = time.utcoffset()
-        # A chart shows the times that stand in the instants, not those of the zone that the browser is in.
-        entry["utc_offset"] = 0 if offset is None else offset.total_seconds()
-    except (ValueError, OverflowError):
-        entry["at"], entry["utc_offset"] = None, 0
+    entry["at"], entry["utc_offset"] = _moment(opened, event.instant.requested_time)
     partitions = entry["partitions"]
-    return {**entry, "partitions": partitions[:20], "partition_count": len(partitions)}
+    return {
+        **entry,
+        "partitions": [_cut(each) for each in partitions[:20]],
+        "partition_count": len(partitions),
+        "operation": _cut(entry["operation"]),
+        "parameters": {_cut(name): _cut(value) for name, value in list(entry["parameters"].items())[:PARAMETERS_MAX]},
+    }
+
+
+def _cut(value: Any) -> Any:
+    """What writers record is theirs to choose, and a page with megabytes of it in each of its actions shows nothing."""
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    if len(text) <= TEXT_LENGTH_MAX:
+        return value
+    return f"{text[:TEXT_LENGTH_MAX]} … {len(text) - TEXT_LENGTH_MAX:,} more characters"
 
 
 def _simulations(
@@ -189,7 +259,18 @@ def _simulations(
 
 
 def _at(opened: Table, time: str) -> float | None:
+    return _moment(opened, time)[0]
+
+
+def _moment(opened: Table, time: str) -> tuple[float | None, float]:
+    """
+    Seconds of a time that an instant names, None if it is no date, and what its zone is ahead of UTC.
+
+    A chart shows the times that stand in the instants, not those of the zone that the browser is in.
+    """
     try:
-        return parse_instant_time(time, opened.zone).timestamp()
+        moment = parse_instant_time(time, opened.zone)
+        offset = moment.utcoffset()
+        return moment.timestamp(), 0 if offset is None else offset.total_seconds()
     except (ValueError, OverflowError):
-        return None
+        return None, 0

@@ -43,7 +43,7 @@ def report(common: Common, table: str, output: str, options: CleanOptions) -> No
     if output != "-":
         # A page among the data files would be a file that no instant knows.
         check_outside(output, opened.storage.root)
-    document = page_document(opened, now=common.planning_time(opened), options=options)
+    document = page_document(opened, now=common.planning_time(opened), options=options, with_contents=True)
     data = page_html(document, f"{opened.config.name}: hudi-py report").encode()
     if output == "-":
         if common.as_json:

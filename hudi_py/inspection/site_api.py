@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hudi_py.table import Table
 
 _FILES_MAX: Final = 1000
+_SLICES_MAX: Final = 5000
 _TIME: Final = r"[0-9]{14,20}"
 _WHOLE: Final = "a whole number of at least 1"
 
@@ -81,13 +82,13 @@ def _timeline(opened: Table, query: Mapping[str, str], _instant: str | None, _op
     }
 
 
-def _one_instant(opened: Table, _query: Mapping[str, str], instant: str | None, _options: CleanOptions) -> Any:
-    from hudi_py.inspection.instant_entry import instant_entry
+def _one_instant(opened: Table, query: Mapping[str, str], instant: str | None, _options: CleanOptions) -> Any:
+    from hudi_py.inspection.instant_entry import find_content, instant_entry
 
-    found = opened.timeline.find(instant or "")
+    found = find_content(opened, instant or "", action=query.get("action"))
     if found is None:
-        raise NoSuchThing(f"there is no active instant {instant}")
-    return {**instant_entry(found), "content": opened.contents.plain(found)}
+        raise NoSuchThing(f"there is no instant {instant}" + (f" of action {query['action']}" if query else ""))
+    return {**instant_entry(found[0]), "content": found[1]}
 
 
 def _history(opened: Table, query: Mapping[str, str], _instant: str | None, _options: CleanOptions) -> Any:
@@ -112,11 +113,7 @@ def _files(opened: Table, query: Mapping[str, str], _instant: str | None, _optio
 def _columns(opened: Table, query: Mapping[str, str], _instant: str | None, _options: CleanOptions) -> Any:
     from hudi_py.inspection.overview_command import ranges_entry
 
-    path, known = query.get("partition", ""), opened.partitions()
-    if path not in known and "partition" not in query:
-        raise ConfigError("partition is missing: say whose columns are meant")
-    if path not in known:
-        raise NoSuchThing(f"there is no partition {path!r}")
+    path = _partition(opened, query)
     return {"partition": path, "columns": ranges_entry(opened.column_ranges(path))}
 
 
@@ -130,6 +127,24 @@ def _usage(opened: Table, _query: Mapping[str, str], _instant: str | None, optio
     from hudi_py.inspection.du_command import usage_entry
 
     return usage_entry(opened.usage(**options), by_reason=True, by_partition=True, by_commit=True)
+
+
+def _slices(opened: Table, query: Mapping[str, str], _instant: str | None, options: CleanOptions) -> Any:
+    from hudi_py.inspection.page_data import file_entries
+
+    path = _partition(opened, query)
+    found = file_entries(opened.services.usage(**options).files_of(path))
+    return {"partition": path, "files": found[:_SLICES_MAX], "files_left_out": max(0, len(found) - _SLICES_MAX)}
+
+
+def _partition(opened: Table, query: Mapping[str, str]) -> str:
+    """The partition that a query names: only one that the table has, so a name in an address reaches no folder."""
+    path, known = query.get("partition", ""), opened.partitions()
+    if path not in known and "partition" not in query:
+        raise ConfigError("partition is missing: say which one is meant")
+    if path not in known:
+        raise NoSuchThing(f"there is no partition {path!r}")
+    return path
 
 
 def _explain(opened: Table, query: Mapping[str, str], _instant: str | None, options: CleanOptions) -> Any:
@@ -186,6 +201,7 @@ ENDPOINTS: Final = (
     ),
     Endpoint(
         "instant/{instant}", "The decoded content of an instant, as hudi-py instant --json", _one_instant, _INSTANT,
+        {"action": "which instant is meant, if there are several of that time: commit, savepoint and so on"},
     ),
     Endpoint("history", "What happened to the table, as hudi-py history --json", _history, _object(events="array"),
              _ARCHIVED),
@@ -197,6 +213,11 @@ ENDPOINTS: Final = (
     Endpoint(
         "columns", "The value range of each column in a partition; null without column statistics", _columns,
         {**_object(partition="string"), "required": ["partition", "columns"]},
+        {"partition": "path of the partition; the whole table if it has none"},
+    ),
+    Endpoint(
+        "slices", "The files of a partition: what keeps each, by which rule, or that the next clean takes it",
+        _slices, _object(partition="string", files="array", files_left_out="integer"),
         {"partition": "path of the partition; the whole table if it has none"},
     ),
     Endpoint("findings", "What is wrong, and what mends it, as hudi-py doctor --json", _findings, _list(_FINDING)),

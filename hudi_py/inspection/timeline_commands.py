@@ -11,7 +11,7 @@ import click
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
-from hudi_py.inspection.instant_entry import instant_entry
+from hudi_py.inspection.instant_entry import find_content, instant_entry
 from hudi_py.inspection.options import Common, action_named, command
 from hudi_py.inspection.say import say
 from hudi_py.model.words import counted
@@ -117,27 +117,18 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
     """Show the decoded content of an instant."""
     opened = common.open(table)
     time = opened.resolve_time(instant, exact=True)
-    # Of all states: an earlier one may be asked for, and its file is another.
-    found = {i: None for i in _selected(opened.timeline.all_states, None, state) if i.requested_time == time}
-    # The archive only if the active timeline does not know the time: it may be large.
-    is_archived = not found
-    if is_archived:
-        from hudi_py.timeline.archive import load_archived_contents
-
-        content_of = load_archived_contents(opened.storage, opened.config, time)
-        found = {i: content_of[i] for i in _selected(tuple(content_of), None, state)}
-    if not found:
+    _selected((), None, state)  # refuses a state that there is not
+    found = find_content(opened, time, state=None if state is None else state.upper())
+    if found is None:
         raise ConfigError(
             f"{table} has no instant {time}" + (f" in state {state}" if state else "") + "; see hudi-py timeline"
         )
-    # A savepoint has the requested time of its commit; the commit is what is usually meant.
-    chosen = max(found, key=lambda i: (i.state, i.action.value != "savepoint"))
-    document = {**instant_entry(chosen), "content": found[chosen] if is_archived else opened.contents.plain(chosen)}
+    chosen, content = found
     if common.as_json:
-        print_json(document)
+        print_json({**instant_entry(chosen), "content": content})
         return
     say(chosen)
-    print_json(document["content"])
+    print_json(content)
 
 
 @click.command()

@@ -53,7 +53,7 @@ def test_every_address_answers_as_described(site):
     for path, operation in document["paths"].items():
         get = operation["get"]
         asked = [each for each in get["parameters"] if each["in"] == "query"]
-        required = [each["name"] for each in asked if each["required"] or path.endswith("/columns")]
+        required = [each["name"] for each in asked if each["required"] or path.endswith(("/columns", "/slices"))]
         query = "&".join(f"{name}={hudi_py.open_table(site.tables[0]).partitions()[0]}" for name in required)
         response = ask(site, path.format(number=0, instant=time) + (f"?{query}" if query else ""))
         assert response.status == 200, (path, response.body)
@@ -79,9 +79,42 @@ def test_documents_are_those_of_the_commands(run, site):
     assert said(site, f"/t/0/explain?target={partition}") == run("explain", path, partition, "--json").json
 
 
+def test_slices_are_what_keeps_the_files_of_a_partition(site):
+    """All of them, with the rule that explain names; what the next clean takes is told."""
+    table = hudi_py.open_table(site.tables[0])
+    for partition in table.partitions():
+        told = said(site, f"/t/0/slices?partition={partition}")
+        explained = {each.path: each for each in table.explain(partition).files}
+        assert {f"{partition}/{each['name']}": each["rule"] for each in told["files"]} == {
+            path: each.rule for path, each in explained.items()
+        }
+        assert [each["reason"] == "removable" for each in told["files"]] == [
+            explained[f"{partition}/{each['name']}"].removable for each in told["files"]
+        ]
+        assert {each["group"] for each in told["files"]} >= {
+            each.file_id for each in explained.values() if each.file_id
+        }
+
+
+def test_an_instant_is_found_by_its_action_and_in_the_archive(run, table):
+    """A savepoint has the time of its commit; archived instants are as good as active ones."""
+    for name, options in (("cow_savepoints-1.1.1", ()), ("cow_archived-0.15.0", ("--archived",))):
+        path = str(table(name))
+        site = Site((path,), lambda where: hudi_py.open_table(where).read_only(), hosts=frozenset({HOST}))
+        listed = run("timeline", path, *options, "--contents", "--json").json
+        wanted = [each for each in (*listed["instants"], *listed["archived"]) if each["state"] == "COMPLETED"]
+        assert {each["action"] for each in wanted} > {"commit"} or options
+        assert bool(listed["archived"]) == bool(options)
+        for each in wanted:
+            assert said(site, f"/t/0/instant/{each['requested_time']}?action={each['action']}") == each
+    assert ask(site, "/t/0/instant/20000101000000000").status == 404
+    assert ask(site, f"/t/0/instant/{wanted[0]['requested_time']}?action=restore").status == 404
+
+
 @pytest.mark.parametrize(
     ("target", "status"),
     [
+        ("slices", 400), ("slices?partition=..", 404), ("slices?partition=.hoodie", 404),
         ("files?partition=../..", 404), ("files?partition=.hoodie", 404), ("files?as_of=never", 400),
         ("files?partition=a&partition=b", 400), ("timeline?limit=1", 400), ("history?archived=perhaps", 400),
         ("explain", 400), ("explain?target=../../../etc/passwd", 400),

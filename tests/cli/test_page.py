@@ -6,6 +6,8 @@ import base64
 import hashlib
 import json
 import re
+import socket
+import threading
 
 import pytest
 
@@ -13,6 +15,8 @@ import hudi_py
 from hudi_py.inspection import page_data
 from hudi_py.inspection.page_data import page_document, version_of
 from hudi_py.inspection.page_file import page_html, script_json
+from hudi_py.inspection.server import Server
+from hudi_py.inspection.site import Site
 from support.browser import CHROMIUM, Browser
 from support.tables import TableBuilder, at, on_disk
 
@@ -165,7 +169,7 @@ class TestInABrowser:
                         document["events"]
                     )
                     assert browser.evaluate("document.querySelectorAll('.finding').length") == len(document["findings"])
-                    assert browser.evaluate("document.querySelectorAll('canvas').length") == 2
+                    assert browser.evaluate("document.querySelectorAll('canvas').length") == 3
                 assert browser.errors == []
                 assert {url for url in browser.requests if not url.startswith(("file://", "data:"))} == set()
                 back = browser.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -201,6 +205,54 @@ class TestInABrowser:
             unnamed = [n for n in nodes if n["focusable"] and not n["name"] and n["role"] != "RootWebArea"]
             assert unnamed == []
             assert browser.errors == []
+
+    def test_an_instant_is_decoded_and_slices_are_drawn(self, run, page, tmp_path):
+        """The whole content of the newest instants comes along; slices of a partition stand in their file groups."""
+        path = page("cow_mixed-1.1.1")
+        document = embedded(path.read_text())
+        with Browser(tmp_path / "profile", width=360) as browser:
+            browser.open(f"file://{path}")
+            rows = "[...document.querySelectorAll('#history tbody tr')]"
+            for number, event in enumerate(reversed(document["events"])):
+                browser.evaluate(f"{rows}[{number}].querySelector('button').click()")
+                shown = browser.evaluate("document.querySelector('#instant details pre')?.textContent ?? null")
+                assert (shown is not None) == (event["state"] == "COMPLETED")
+                if shown is not None and event["action"] != "savepoint":
+                    told = run("instant", document["table"]["location"], event["requested_time"], "--json").json
+                    assert json.loads(shown) == told["content"]
+            browser.evaluate("document.querySelector('#partitions button').click()")
+            said = browser.evaluate("document.querySelector('#files [role=img]').ariaLabel")
+            partition = browser.evaluate("document.querySelector('#partitions button').textContent")
+            groups = {each["group"] for each in document["files"] if each["partition"] == partition} - {None}
+            assert said.startswith(f"Slices of {len(groups)} file group")
+            assert "live" in said
+            assert browser.evaluate("document.querySelectorAll('#files canvas').length") == 1
+            assert browser.evaluate("document.documentElement.scrollWidth") <= 360
+            assert browser.errors == []
+
+    def test_a_server_is_asked_for_files_that_the_page_leaves_out(self, tmp_path, monkeypatch):
+        """Every partition of a table with more files than a page holds has its files, and the page follows them."""
+        builder = TableBuilder(2)
+        for number in (1, 2, 3):
+            builder.commit(at(number), {"a": ["f"], "b": ["g"]})
+        on_disk(builder, tmp_path / "t")
+        monkeypatch.setattr(page_data, "FILES_MAX", 2)
+        with Server(("127.0.0.1", 0), socket.AF_INET) as server, Browser(tmp_path / "profile") as browser:
+            host = f"127.0.0.1:{server.server_port}"
+            server.site = Site(
+                (str(tmp_path / "t"),), lambda where: hudi_py.open_table(where).read_only(), hosts=frozenset({host})
+            )
+            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+            browser.open(f"http://{host}/t/0/")
+            rows = "document.querySelectorAll('#files tbody tr').length"
+            for number, count in ((0, 4), (1, 4)):  # three slices and the metafile
+                browser.evaluate(f"document.querySelectorAll('#partitions button')[{number}].click()")
+                browser.wait(f"{rows} === {count}")
+            builder.commit(at(4), {"b": ["g"]})
+            on_disk(builder, tmp_path / "t")
+            browser.wait(f"{rows} === 5")
+            assert "left out" not in browser.evaluate("document.getElementById('files').textContent")
+            server.shutdown()
 
     def test_hostile_text_is_shown_and_never_run(self, tmp_path):
         """In the name of a partition, the comment of a savepoint and the location."""

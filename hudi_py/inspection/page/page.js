@@ -9,6 +9,8 @@
     const code = mark.charCodeAt(0), named = { 9: "\\t", 10: "\\n", 13: "\\r" };
     return named[code] || (code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`);
   });
+  // Names are for writers to choose: one of thousands of letters must not push everything else off the screen.
+  const brief = (text, length = 200) => { const marks = [...visible(text)]; return marks.length > length ? `${marks.slice(0, length).join("")}…` : marks.join(""); };
   // One word of a shell, whatever is in it: it stands in a command that people copy.
   const word = (text) => {
     if (/^[\w@%+=:,./-]+$/.test(text)) return text;
@@ -21,7 +23,15 @@
     if (className) element.className = className;
     return element;
   };
-  const lines = (tag, text) => { const element = make(tag); element.textContent = text; return element; };
+  // Lines of text, which may be many: they scroll by themselves, with the keyboard too.
+  const lines = (name, text) => {
+    const element = make("pre");
+    element.textContent = text;
+    element.tabIndex = 0;
+    element.setAttribute("role", "region");
+    element.setAttribute("aria-label", name);
+    return element;
+  };
   const clear = (element) => { element.textContent = ""; return element; };
   const bytes = (count) => {
     if (count === null || count === undefined) return "?";
@@ -52,6 +62,17 @@
   let pageNumber = 0;
   let chosen = -1;
 
+  // An address of this table at the server; what goes wrong is an answer, too.
+  const ask = async (address, options = {}) => {
+    try {
+      const response = await fetch(`${data.live}${address}`, { credentials: "same-origin", ...options });
+      const answer = await response.json();
+      return response.ok || answer.error ? answer : { error: { message: String(response.status) } };
+    } catch (error) {
+      return { error: { message: error.message } };
+    }
+  };
+
   const table = (element, columns, rows) => {
     clear(element);
     const head = element.createTHead().insertRow();
@@ -73,11 +94,11 @@
 
   const header = () => {
     const about = data.table;
-    byId("name").textContent = visible(about.name);
+    byId("name").textContent = brief(about.name);
     byId("location").textContent = visible(about.location);
     const facts = [`${about.type.toLowerCase().replaceAll("_", " ")}`, `table version ${about.version}`];
-    if (about.record_key.length) facts.push(`key ${about.record_key.join(", ")}`);
-    if (about.partitioned_by.length) facts.push(`partitioned by ${about.partitioned_by.join(", ")}`);
+    if (about.record_key.length) facts.push(brief(`key ${about.record_key.join(", ")}`));
+    if (about.partitioned_by.length) facts.push(brief(`partitioned by ${about.partitioned_by.join(", ")}`));
     facts.push(`times of instants in ${about.zone}`);
     byId("facts").textContent = visible(facts.join(" · "));
     byId("footer").textContent = `As of ${moment(data.generated_at)}. Made by hudi-py; nothing was loaded from other places.`;
@@ -156,7 +177,7 @@
     if (!each) return;
     chosen = index;
     const title = make("p");
-    title.append(make("b", each.requested_time), visible(` ${each.operation.toLowerCase()} (${each.action}, ${each.state.toLowerCase()}${each.archived ? ", archived" : ""})`));
+    title.append(make("b", each.requested_time), visible(` ${brief(each.operation.toLowerCase())} (${each.action}, ${each.state.toLowerCase()}${each.archived ? ", archived" : ""})`));
     card.append(title);
     const parts = [];
     if (each.completion_time) parts.push(`completed ${each.completion_time}`);
@@ -171,7 +192,23 @@
     card.append(make("p", parts.join(" · ")));
     if (each.problem) card.append(make("p", each.problem));
     const names = Object.keys(each.parameters);
-    if (names.length) card.append(lines("pre", names.map((name) => visible(`${name}: ${JSON.stringify(each.parameters[name])}`)).join("\n")));
+    if (names.length) card.append(lines("parameters", names.map((name) => visible(`${name}: ${JSON.stringify(each.parameters[name])}`)).join("\n")));
+    if (each.state === "COMPLETED") card.append(decoded(each));
+  };
+
+  // Everything that the instant holds: a report brings along the newest ones, a server is asked for the one that is opened.
+  const decoded = (each) => {
+    const details = make("details"), text = data.contents[`${each.requested_time} ${each.action}`];
+    details.append(make("summary", "decoded content"));
+    const fill = (content) => details.append(lines("decoded content", content.split("\n").map(visible).join("\n")));
+    if (text !== undefined) fill(text);
+    else if (!data.live) details.append(make("p", `Not in this file; hudi-py instant ${word(data.table.location)} ${each.requested_time} shows it.`, "hint"));
+    else details.addEventListener("toggle", async () => {
+      const answer = await ask(`instant/${each.requested_time}?action=${each.action}`);
+      if (answer.error) details.append(make("p", `No content: ${answer.error.message}`, "hint"));
+      else fill(JSON.stringify(answer.content, null, 1));
+    }, { once: true });
+    return details;
   };
 
   const axes = () => {
@@ -284,7 +321,7 @@
       button.type = "button";
       button.addEventListener("click", () => show(index));
       const rowsChanged = each.rows_inserted + each.rows_updated + each.rows_deleted;
-      return [button, each.operation.toLowerCase(), each.state.toLowerCase(), span(each.seconds), rowsChanged ? rowsChanged.toLocaleString("en") : "",
+      return [button, brief(each.operation.toLowerCase(), 60), each.state.toLowerCase(), span(each.seconds), rowsChanged ? rowsChanged.toLocaleString("en") : "",
         each.files_written ? each.files_written.toLocaleString("en") : "", each.bytes_written ? bytes(each.bytes_written) : "", each.files_deleted ? each.files_deleted.toLocaleString("en") : ""];
     });
     table(byId("history"), [["instant"], ["operation"], ["state"], ["took", "number"], ["rows", "number"], ["files written", "number"], ["size", "number"], ["files deleted", "number"]], rows);
@@ -327,6 +364,38 @@
       name.title = data.meanings[each.reason] || "";
       return [name, each.files.toLocaleString("en"), bytes(each.bytes), total ? `${((100 * each.bytes) / total).toFixed(1)} %` : "", each.rule];
     }));
+  };
+
+  const legend = (entries) => {
+    const list = make("p", null, "legend");
+    for (const [name, text] of entries) {
+      const entry = make("span", null, "held"), swatch = make("span", null, "swatch");
+      swatch.style.background = holderColor(name);
+      entry.append(swatch, visible(text));
+      list.append(entry);
+    }
+    return list;
+  };
+
+  // What commits wrote and cleans deleted, summed up; not the listing, which only knows the present.
+  const stored = () => {
+    const box = clear(byId("stored")), points = data.stored, hint = clear(byId("stored-hint"));
+    if (!points.length) { box.append(make("p", "Nothing to draw: no completed action wrote or deleted files.", "hint")); return; }
+    const [, live, older] = points.at(-1), now = share(["live", "retained", "savepoint", "lease", "pending", "removable", "unexamined"]).bytes;
+    hint.textContent = `After each action, from what the instants tell; at the end ${bytes(live)} of newest rows and ${bytes(older)} of older versions.`
+      + (data.usage && live + older !== now ? ` The files themselves have ${bytes(now)}: not all that happened to them is on the timeline.` : "");
+    // The last state lasts: without a width nobody would see it.
+    const drawn = [...points, [points.at(-1)[0] + Math.max((points.at(-1)[0] - points[0][0]) * 0.03, 1), live, older]];
+    const style = axes(), stepped = uPlot.paths.stepped({ align: 1 });
+    const area = (label, name) => ({ label, stroke: color(name), fill: `${color(name)}aa`, width: 1, paths: stepped, points: { show: false } });
+    const chart = new uPlot({
+      width: box.clientWidth, height: 220, tzDate, legend: { show: false }, cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
+      scales: { x: { time: true }, y: { range: (self, min, max) => [0, Math.max(max * 1.05, 1)] } },
+      axes: [style.x, { ...style.y, size: 80, values: (self, splits) => splits.map(bytes) }],
+      series: [{}, area("older versions", "--retained"), area("newest rows", "--live")],
+    }, [drawn.map(([at]) => at), drawn.map(([, one, two]) => one + two), drawn.map(([, one]) => one)], box);
+    box.append(legend([["live", "newest rows"], ["retained", "older versions"]]));
+    charts.push([chart, box]);
   };
 
   const sizes = () => {
@@ -401,23 +470,99 @@
     box.append(scroll);
   };
 
-  const filesOf = (partition) => {
+  // Seconds of a time that an instant names, as if in UTC; null if it is no date.
+  const secondsOf = (time) => {
+    const parts = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d{3})?$/.exec(time || "");
+    return parts ? Date.UTC(parts[1], parts[2] - 1, parts[3], parts[4], parts[5], parts[6], parts[7] || 0) / 1000 : null;
+  };
+  const GROUPS = 30, NEVER_READ = new Set(["uncommitted", "orphan"]);
+  let partitionCharts = [];
+
+  // A row for each file group: a base file is a line from its commit until the next one's, a log file a dot.
+  const slices = (found, box) => {
+    const groups = new Map();
+    for (const each of found) {
+      const at = secondsOf(each.commit);
+      if (each.group === null || at === null) continue;
+      if (!groups.has(each.group)) groups.set(each.group, []);
+      groups.get(each.group).push({ ...each, at });
+    }
+    if (!groups.size) return;
+    // Those with most slices first: there is most to see.
+    const rows = [...groups].sort((a, b) => b[1].length - a[1].length).slice(0, GROUPS);
+    const files = rows.flatMap(([, each], row) => each.map((file) => ({ ...file, row }))).sort((a, b) => a.at - b.at);
+    const kinds = [...new Set(files.map((each) => each.reason))];
+    const first = files[0].at, last = Math.max(files.at(-1).at, ...data.events.slice(-1).map((each) => secondsOf(each.requested_time) || 0));
+    const padding = Math.max((last - first) * 0.03, 1), end = last + padding;
+    const place = (row) => rows.length - 1 - row;
+    const bars = (self) => {
+      const ratio = devicePixelRatio || 1, next = new Map();
+      self.ctx.save();
+      self.ctx.lineWidth = 4 * ratio;
+      for (const each of [...files].reverse()) {
+        if (!each.is_base || NEVER_READ.has(each.reason)) continue;
+        const until = next.get(each.row) ?? end, y = self.valToPos(place(each.row), "y", true);
+        next.set(each.row, each.at);
+        self.ctx.globalAlpha = 0.5;
+        self.ctx.strokeStyle = color(HELD.has(each.reason) ? `--${each.reason}` : "--other");
+        self.ctx.beginPath();
+        self.ctx.moveTo(self.valToPos(each.at, "x", true), y);
+        self.ctx.lineTo(self.valToPos(until, "x", true), y);
+        self.ctx.stroke();
+      }
+      self.ctx.restore();
+    };
+    const style = axes(), about = make("div", null, "chart");
+    const counts = kinds.map((kind) => `${counted(files.filter((each) => each.reason === kind).length, "file")} ${kind.replaceAll("_", " ")}`);
+    about.setAttribute("role", "img");
+    about.setAttribute("aria-label", `Slices of ${counted(rows.length, "file group")} over time: ${counts.join(", ")}`);
+    box.append(legend(kinds.map((kind) => [kind, `${kind.replaceAll("_", " ")}: ${data.meanings[kind] || ""}`])), about);
+    if (rows.length < groups.size) box.append(make("p", `Drawn are the ${rows.length} file groups with most files, of ${groups.size.toLocaleString("en")}.`, "hint"));
+    const chart = new uPlot({
+      width: about.clientWidth, height: Math.max(120, 22 * rows.length + 70), tzDate, legend: { show: false }, hooks: { drawAxes: [bars] },
+      cursor: { show: false },
+      scales: { x: { time: true, range: () => [first - padding, end] }, y: { range: [-0.6, rows.length - 0.4] } },
+      axes: [style.x, { ...style.y, size: 90, splits: rows.map((_, row) => row), values: (self, splits) => splits.map((row) => visible((rows[place(row)] || [""])[0].slice(0, 8))) }],
+      series: [{}, ...kinds.map((kind) => {
+        const stroke = color(HELD.has(kind) ? `--${kind}` : "--other");
+        return { label: kind, stroke, paths: () => null, points: { show: true, size: 7, stroke, fill: stroke } };
+      })],
+    }, [files.map((each) => each.at), ...kinds.map((kind) => files.map((each) => (each.reason === kind ? place(each.row) : null)))], about);
+    partitionCharts.push([chart, about]);
+  };
+
+  let opened = null;  // the partition whose files are shown
+  const FILES = 500;
+  const filesOf = async (partition, takesFocus = true) => {
+    opened = partition;
     columnsOf(partition);
+    let found = data.files.filter((each) => each.partition === partition), note = "";
+    // A page has the files of some partitions only; a server is asked for the others.
+    if (data.files_left_out && data.live) {
+      const answer = await ask(`slices?partition=${encodeURIComponent(partition)}`);
+      if (opened !== partition) return;
+      if (answer.error) note = `No files: ${answer.error.message}`;
+      else found = answer.files;
+    } else if (data.files_left_out) note = `The page has the first ${counted(data.files.length, "file")} of the table; hudi-py files and hudi-py explain show all.`;
+    for (const [chart] of partitionCharts) chart.destroy();
+    partitionCharts = [];
     const box = clear(byId("files"));
-    const found = data.files.filter((each) => each.partition === partition);
     const title = make("h3", `Files of ${partition || "the table"}`);
     title.id = "files-title";
     title.tabIndex = -1;
+    box.append(title);
+    slices(found, box);
     const inner = document.createElement("table");
-    table(inner, [["file", "path"], ["size", "number"], ["commit"], ["reason"], ["rule"]], found.map((each) => [each.name, bytes(each.bytes), each.commit || "-", each.reason, each.rule]));
+    table(inner, [["file", "path"], ["size", "number"], ["commit"], ["reason"], ["rule"]], found.slice(0, FILES).map((each) => [each.name, bytes(each.bytes), each.commit || "-", each.reason, each.rule]));
     const scroll = make("div", null, "scroll");
     scroll.tabIndex = 0;
     scroll.setAttribute("role", "region");
     scroll.setAttribute("aria-labelledby", "files-title");
     scroll.append(inner);
-    box.append(title, scroll);
-    if (data.files_left_out) box.append(make("p", `The page has the first ${counted(data.files.length, "file")} of the table; hudi-py files and hudi-py explain show all.`, "hint"));
-    title.focus();
+    box.append(scroll);
+    if (found.length > FILES) note = `${note} ${counted(found.length - FILES, "older file")} not listed.`.trim();
+    if (note) box.append(make("p", note, "hint"));
+    if (takesFocus) title.focus();
   };
 
   const partitions = () => {
@@ -480,6 +625,7 @@
     for (const [chart] of charts) chart.destroy();
     charts = [];
     timeline();
+    stored();
     sizes();
   };
 
@@ -496,16 +642,17 @@
   byId("partition-search").addEventListener("input", partitions);
   byId("plan-kind").addEventListener("change", plan);
   byId("plan-number").addEventListener("change", plan);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts);
+  const refreshFiles = () => { if (opened !== null) filesOf(opened, false); };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawCharts(); refreshFiles(); });
   let resized = 0;
   addEventListener("resize", () => {
     cancelAnimationFrame(resized);
-    resized = requestAnimationFrame(() => { for (const [chart, box] of charts) chart.setSize({ width: box.clientWidth, height: chart.height }); });
+    resized = requestAnimationFrame(() => { for (const [chart, box] of [...charts, ...partitionCharts]) chart.setSize({ width: box.clientWidth, height: chart.height }); });
   });
 
   // Live updates: only the server's page names where to ask.
   if (data.live) {
-    const ask = async () => {
+    const follow = async () => {
       try {
         const answer = await fetch(`${data.live}version`, { credentials: "same-origin" });
         if (!answer.ok) throw new Error(String(answer.status));
@@ -515,14 +662,15 @@
           if (!whole.ok) throw new Error(String(whole.status));
           data = await whole.json();
           draw();
+          refreshFiles();
           byId("status").textContent = `Updated ${moment(data.generated_at)}`;
         }
       } catch (error) {
         byId("status").textContent = `No answer from the server (${error.message}); this is the state of ${moment(data.generated_at)}.`;
       }
-      setTimeout(ask, 3000);
+      setTimeout(follow, 3000);
     };
-    setTimeout(ask, 3000);
+    setTimeout(follow, 3000);
   }
   draw();
   document.documentElement.dataset.ready = "yes";

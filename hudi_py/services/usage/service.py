@@ -78,6 +78,15 @@ class UsageService:
             for entry in entries:
                 yield _use(folder, None, entry, holder, holder.meaning)
 
+    def files_of(self, path: str) -> Iterator[FileUse]:
+        """
+        Every file of one partition, once.
+
+        Args:
+            path: Path of a partition that the table has; no other folder is listed.
+        """
+        yield from self._partition(path, [e for e in self._storage.list(path, details=True) if not e.is_folder])
+
     @cached_property
     def _named(self) -> frozenset[str]:
         """Partitions that the metadata table lists: only those count that lie inside of other partitions."""
