@@ -77,6 +77,22 @@ def notes_of_avro_file(data: bytes, source: str) -> Mapping[str, bytes]:
     return _parse_header(data, source).notes
 
 
+def plain_record(data: bytes, source: str) -> tuple[bytes, bytes] | None:
+    """
+    Return schema and bytes of the one record of a file as `encode_avro_file` makes it; None for any other form.
+
+    Raises:
+        CorruptMetadata: The header or the block is damaged.
+    """
+    header = _parse_header(data, source)
+    count, position = parse_long(data, header.end, source)
+    size, position = parse_long(data, position, source)
+    if header.codec != "null" or count != 1 or position + size + SYNC_SIZE_BYTES != len(data):
+        return None
+    end = position + size
+    return (header.schema_bytes, data[position:end]) if data.endswith(header.sync) else None
+
+
 def decode_avro_file(data: bytes, source: str, reader_schema: str | None = None) -> AvroFile:
     """
     Decode a whole container file.
@@ -101,8 +117,8 @@ def decode_avro_file(data: bytes, source: str, reader_schema: str | None = None)
     records: list[dict[str, Any]] = []
     position = header.end
     while position < len(data):
-        count, position = _parse_long(data, position, source)
-        size, position = _parse_long(data, position, source)
+        count, position = parse_long(data, position, source)
+        size, position = parse_long(data, position, source)
         end = position + size
         if count < 0 or size < 0 or end + SYNC_SIZE_BYTES > len(data):
             raise _corrupt(data, source, position, f"an Avro block of {count} objects and {size} bytes does not fit")
@@ -182,11 +198,11 @@ def _parse_header(data: bytes, source: str) -> _Header:
     schema_bytes, codec, position = None, b"null", 4
     notes: dict[str, bytes] = {}
     while True:
-        count, position = _parse_long(data, position, source)
+        count, position = parse_long(data, position, source)
         if count == 0:
             break
         if count < 0:  # then the size of the block in bytes follows
-            count, (_, position) = -count, _parse_long(data, position, source)
+            count, (_, position) = -count, parse_long(data, position, source)
         for _ in range(count):  # a large count cannot loop for long: every round consumes bytes
             key, position = _parse_bytes(data, position, source)
             value, position = _parse_bytes(data, position, source)
@@ -229,8 +245,13 @@ def _inflate(payload: bytes, data: bytes, source: str, position: int) -> bytes:
         raise _corrupt(data, source, position, f"an Avro block does not inflate: {error}") from error
 
 
-def _parse_long(data: bytes, position: int, source: str) -> tuple[int, int]:
-    """Decode the zigzag varint at *position*; return the value and the position after it."""
+def parse_long(data: bytes, position: int, source: str) -> tuple[int, int]:
+    """
+    Decode the zigzag varint at *position*; return the value and the position after it.
+
+    Raises:
+        CorruptMetadata: There is none.
+    """
     number = shift = 0
     for index in range(position, min(position + 10, len(data))):
         byte = data[index]
@@ -242,7 +263,7 @@ def _parse_long(data: bytes, position: int, source: str) -> tuple[int, int]:
 
 
 def _parse_bytes(data: bytes, position: int, source: str) -> tuple[bytes, int]:
-    size, start = _parse_long(data, position, source)
+    size, start = parse_long(data, position, source)
     end = start + size
     if size < 0 or end > len(data):
         raise _corrupt(data, source, start, f"{size} bytes of the Avro header do not fit")

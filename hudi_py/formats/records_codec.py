@@ -31,6 +31,7 @@ from hudi_py.formats.record_shapes import (
     ROLLBACK_METADATA,
     ROLLBACK_PLAN,
 )
+from hudi_py.formats.savepoint_files import savepoint_files
 from hudi_py.model import records
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import is_time
@@ -47,6 +48,7 @@ __all__ = [
     "decode_rollback_metadata",
     "decode_rollback_plan",
     "decode_savepoint",
+    "decode_savepoint_files",
     "decode_touched",
     "encode_clean_metadata",
     "encode_cleaner_plan",
@@ -251,6 +253,16 @@ def decode_savepoint(data: bytes, source: str) -> records.SavepointMetadata:
         name=name,
         expires_at_ms=expires_at_ms,
     )
+
+
+def decode_savepoint_files(data: bytes, source: str) -> Mapping[str, tuple[str, ...]]:
+    """
+    The files of a completed savepoint, as `decode_savepoint` has them, of which only partitions asked for are decoded.
+
+    Raises:
+        CorruptMetadata: It does not decode. If only names of one partition do not, that is raised when it is asked for.
+    """
+    return savepoint_files(data, source, lambda: decode_savepoint(data, source).files)
 
 
 def decode_savepoint_head(data: bytes, source: str) -> tuple[str, int | None]:

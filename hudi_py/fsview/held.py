@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from hudi_py.formats.savepoint_files import SavepointFiles
 
 _NONE: frozenset[str] = frozenset()
 
@@ -24,6 +26,8 @@ class HeldFiles(Mapping[str, frozenset[str]]):
             part for held in of for part in (held.of if isinstance(held, HeldFiles) else (held,))
         )
         self._known: dict[str, frozenset[str]] = {}
+        nothing: Collection[bytes] = ()
+        self._asked: tuple[Collection[bytes], tuple[Mapping[str, Iterable[str]], ...]] = (nothing, ())
 
     def __getitem__(self, partition_path: str) -> frozenset[str]:
         known = self._known.get(partition_path)
@@ -46,3 +50,22 @@ class HeldFiles(Mapping[str, frozenset[str]]):
 
     def __len__(self) -> int:
         return len({path for held in self.of for path in held})
+
+    def among(self, partition_path: str, names: Collection[str], ends: Collection[bytes]) -> frozenset[str]:
+        """
+        Those of some names of a partition that are held.
+
+        Args:
+            partition_path: Path of the partition.
+            names: The names asked about.
+            ends: How any of them may end, see `SavepointFiles.may_name`; the same collection for as long as it does not
+                change, because savepoints are searched for it as a whole. Those without such a name are not decoded.
+        """
+        asked, parts = self._asked
+        if asked is not ends:
+            parts = tuple(part for part in self.of if not isinstance(part, SavepointFiles) or part.may_name(ends))
+            self._asked = (ends, parts)
+        held: set[str] = set()
+        for part in parts:
+            held.update(part.get(partition_path, ()))
+        return frozenset(held.intersection(names)) if held else _NONE

@@ -138,7 +138,7 @@ def load_savepoints(timeline: Timeline, contents: Contents) -> dict[str, HeldFil
     """
     found = {}
     for instant in timeline.completed(Action.SAVEPOINT):
-        held = HeldFiles(contents.savepoint(instant).files)
+        held = HeldFiles(contents.savepoint_files(instant))
         later = _completed_later(timeline, contents, instant, held)
         found[instant.requested_time] = HeldFiles(held, later) if later else held
     return found

@@ -7,7 +7,7 @@ that names it, raised only to those who need its content.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import attrs
@@ -106,6 +106,10 @@ class Contents:
     def savepoint(self, instant: Instant) -> SavepointMetadata:
         """Metadata of a completed savepoint."""
         return codec.decode_savepoint(self.store.read(instant), self._source(instant))
+
+    def savepoint_files(self, instant: Instant) -> Mapping[str, tuple[str, ...]]:
+        """Files of a completed savepoint by partition path, each partition decoded when it is asked for."""
+        return codec.decode_savepoint_files(self.store.read(instant), self._source(instant))
 
     def savepoint_head(self, instant: Instant) -> tuple[str, int | None]:
         """Name of a completed savepoint, and when it expires in epoch milliseconds."""

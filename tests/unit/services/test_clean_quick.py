@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.config.clean import CleanConfig, CleanPolicy
+from hudi_py.formats.records_codec import decode_savepoint_files, encode_savepoint
 from hudi_py.fsview.build import PendingOperation, ViewContext, build_partition
 from hudi_py.fsview.fate import Protection
+from hudi_py.fsview.held import HeldFiles
 from hudi_py.model.files import BASE_FILE_PATTERN, format_base_file, parse_base_file
+from hudi_py.model.records import SavepointMetadata
 from hudi_py.services.clean.planning.breakers import Census
 from hudi_py.services.clean.planning.plan import assemble
 from hudi_py.services.clean.planning.quick import QuickJudge
@@ -21,7 +24,7 @@ from hudi_py.storage.base import is_hidden
 from hudi_py.storage.local import LocalStorage
 from hudi_py.versions.format import LogNaming
 from support.laws import examples
-from support.tables import TableBuilder, at
+from support.tables import SYNC, TableBuilder, at
 
 TIMES = tuple(at(number) for number in range(1, 9))
 ARCHIVED = at(0)
@@ -39,9 +42,23 @@ ODD = (
     f"a-0_0_{TIMES[1]}\n.parquet",
 )
 PENDING = {("p", "a-0"): PendingOperation(TIMES[5], TIMES[2], False, ())}
+
+
+def found_in_a_savepoint():
+    """Two files of one partition, one of another, as a plan finds them in a savepoint."""
+    files = {
+        "p": (format_base_file("a-0", "0-1-2", TIMES[1]), format_base_file("b-0", "7-3-9", TIMES[2])),
+        "q": (format_base_file("a-0", "0-1-2", TIMES[0]),),
+    }
+    content = SavepointMetadata(savepointed_by="", savepointed_at_ms=1, comments="", files=files)
+    return decode_savepoint_files(encode_savepoint(content, SYNC), "a savepoint")
+
+
 PROTECTIONS = (
     *[Protection()] * 4,
     Protection(savepointed_files={"p": frozenset({format_base_file("a-0", "0-1-2", TIMES[2])})}),
+    Protection(savepointed_files=HeldFiles({"p": [format_base_file("b-0", "0-1-2", TIMES[1])]}, {"q": ["x"]})),
+    Protection(savepointed_files=HeldFiles(found_in_a_savepoint())),
     Protection(pending=PENDING),
     Protection(pending_files={("p", format_base_file("b-0", "0-1-2", TIMES[2])): PENDING["p", "a-0"]}),
 )
@@ -122,7 +139,7 @@ def test_what_is_judged_by_names_is_what_every_slice_is_judged(seed):
 @pytest.mark.parametrize("policy", ["commits_retained", "file_versions_retained"])
 @pytest.mark.parametrize("tagged", [None, 2, 5])
 def test_plain_partitions_are_judged_by_their_names(policy, tagged, monkeypatch):
-    """The usual partition takes the short way, tagged or not; a dry run that asks for every verdict does not."""
+    """The usual partition takes the short way, tagged or not, and no savepoint is decoded as a whole."""
     builder = TableBuilder()
     for number in range(1, 7):
         builder.commit(at(number), {"r0": ["g0", "g1"], "r1": ["g2"]})
@@ -132,6 +149,7 @@ def test_plain_partitions_are_judged_by_their_names(policy, tagged, monkeypatch)
     config = table.services.clean_config(**{policy: 2})
     detailed = table.services.clean(config).plan(details=True)
     monkeypatch.setattr("hudi_py.services.clean.planning.situation.judge_partition", None)
+    monkeypatch.setattr("hudi_py.formats.records_codec.decode_savepoint", None)
     plan = table.services.clean(config).plan(sizes=True)
     assert dict(detailed.files) == dict(plan.files)
     assert dict(detailed.kept) == dict(plan.kept)

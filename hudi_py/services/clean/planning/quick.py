@@ -19,6 +19,7 @@ import attrs
 from hudi_py.config.clean import CleanConfig, CleanPolicy
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.fate import Protection
+from hudi_py.fsview.held import HeldFiles
 from hudi_py.model.files import PARTITION_METAFILE, PARTITION_METAFILES, parse_base_file
 from hudi_py.model.lease import Lease
 from hudi_py.services.clean.retention.policy import Condemned, Keeps, PartitionJudgement, Reason
@@ -49,6 +50,8 @@ class QuickJudge:
     leases: tuple[Lease, ...] = ()
     _others: frozenset[str]
     _times: dict[str, str | None] = attrs.field(factory=dict)
+    _encoded_ends: tuple[int, list[bytes]] = (0, [])
+    _held: HeldFiles
 
     @classmethod
     def of(
@@ -79,6 +82,7 @@ class QuickJudge:
             earliest=None if by_versions else earliest,
             versions=config.file_versions_retained if by_versions else 0,
             others=frozenset(others),
+            held=HeldFiles(protection.savepointed_files),
             leases=() if keeps is None else keeps.leases,
         )
 
@@ -98,13 +102,15 @@ class QuickJudge:
         slices = self._slices(names)
         if not slices:
             return None
-        held = self.protection.savepointed_files.get(partition_path, frozenset())
-        judged = (
-            self._by_versions(slices, held) if self.earliest is None else self._by_window(slices, self.earliest, held)
-        )
+        judged = self._by_versions(slices) if self.earliest is None else self._by_window(slices, self.earliest)
         if judged is None:
             return None
         kept, condemned, newest = judged
+        if condemned:
+            saved = self._held.among(partition_path, condemned, self._ends())
+            if saved:
+                condemned = [name for name in condemned if name not in saved]
+                kept[Reason.SAVEPOINT] = len(saved)
         if not condemned or sizes.count(None) == len(sizes):
             known: tuple[int | None, ...] = (None,) * len(condemned)
         else:
@@ -151,14 +157,22 @@ class QuickJudge:
             self._times[end] = file.instant_time if is_plain and file is not None else None
         return self._times[end]
 
-    def _by_window(self, slices: list[_Slice], earliest: str, held: frozenset[str]) -> _Judged | None:
+    def _ends(self) -> list[bytes]:
+        """What the names of condemned slices end with; further ends that a plan knows do no harm."""
+        if self._encoded_ends[0] != len(self._times):  # it only grows
+            known = list(self._times)
+            ends = [end.encode() for end in known if self.earliest is None or end < self.earliest]
+            self._encoded_ends = (len(known), ends)
+        return self._encoded_ends[1]
+
+    def _by_window(self, slices: list[_Slice], earliest: str) -> _Judged | None:
         """
-        Rules A-39, A-43 to A-46; *held* are names of files of savepoints.
+        Rules A-43 to A-46.
 
         None if two files belong to one slice, as a task that ran twice leaves them.
         """
         condemned, newest = [], []
-        window = before = leased = saved = 0
+        window = before = leased = 0
         group = last = ""
         has_bridge = False
         for file_id, end, name in slices:
@@ -176,8 +190,6 @@ class QuickJudge:
                 before += 1
             elif self.leases and self._is_leased(end, last):
                 leased += 1
-            elif name in held:
-                saved += 1
             else:
                 condemned.append(name)
             last = end
@@ -186,14 +198,13 @@ class QuickJudge:
             Reason.WINDOW: window,
             Reason.BEFORE_WINDOW: before,
             Reason.LEASE: leased,
-            Reason.SAVEPOINT: saved,
         }
         return kept, condemned, newest
 
-    def _by_versions(self, slices: list[_Slice], held: frozenset[str]) -> _Judged | None:
-        """Rules A-39, A-48 and A-49; *held* as in `_by_window`. None as in `_by_window`."""
+    def _by_versions(self, slices: list[_Slice]) -> _Judged | None:
+        """Rules A-48 and A-49. None as in `_by_window`."""
         condemned, newest = [], []
-        position = leased = saved = 0
+        position = leased = 0
         group = last = ""
         for file_id, end, name in slices:
             if file_id != group:
@@ -207,17 +218,14 @@ class QuickJudge:
                 if position > self.versions:
                     if self.leases and self._is_leased(end, last):
                         leased += 1
-                    elif name in held:
-                        saved += 1
                     else:
                         condemned.append(name)
             last = end
-        versions = len(slices) - len(newest) - len(condemned) - leased - saved
+        versions = len(slices) - len(newest) - len(condemned) - leased
         kept = {
             Reason.LATEST: len(newest),
             Reason.VERSIONS: versions,
             Reason.LEASE: leased,
-            Reason.SAVEPOINT: saved,
         }
         return kept, condemned, newest
 
