@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -14,6 +11,7 @@ import attrs
 
 from hudi_py.config.uses import Use
 from hudi_py.model.lease import Lease, consumer_id, lease_span
+from hudi_py.runtime.who import this_process
 from hudi_py.table_view import TableView
 
 if TYPE_CHECKING:
@@ -163,7 +161,7 @@ class TableLeases(TableView):
         if time is not None:  # after cleans by file versions, only its files show whether an earlier time is whole
             snapshot.slices_with_rows()
         return snapshot, self._leases.take(
-            self.timeline, time, ttl=span, holder=holder or _this_reader(), savepoint=savepoint
+            self.timeline, time, ttl=span, holder=holder or this_process(), savepoint=savepoint
         )
 
     @property
@@ -217,11 +215,3 @@ class Consumer:
     def delete(self) -> bool:
         """Forget it; return False if it was not known."""
         return self._service.delete(self.name)
-
-
-def _this_reader() -> str:
-    try:
-        user = getpass.getuser()
-    except (OSError, KeyError):  # a container without users
-        user = "unknown"
-    return f"{user}@{socket.gethostname()}:{os.getpid()}"

@@ -79,12 +79,13 @@ class TableServices:
     ) -> CleanService:
         """Return the clean service, whose steps can be called one by one."""
         self._table.require(Use.CLEAN)
+        from hudi_py.runtime.who import this_process
         from hudi_py.services.clean.service import CleanService
 
         return CleanService(
             contents=self._table.contents,
             table=self._table.config,
-            config=config or clean_config(self._table.settings),
+            config=attrs.evolve(config or clean_config(self._table.settings), run_by=this_process()),
             engine=engine or LocalEngine(),
             now=now,
             metadata_table=self.metadata_table,

@@ -11,6 +11,7 @@ from hudi_py.model.files import join_path
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CleanerPlan, CleanMetadata, CleanPartitionMetadata
 from hudi_py.model.shown import Shown
+from hudi_py.services.clean.planning.plan import RUN_BY
 from hudi_py.services.clean.planning.stored_plan import Names
 
 
@@ -159,5 +160,6 @@ def metadata_of(
         earliest_commit_to_retain="" if earliest is None else earliest.requested_time,
         last_completed_commit_timestamp=plan.last_completed_commit_timestamp,
         partitions=partitions,
-        extra_metadata=plan.extra_metadata,
+        # Not the plan's: another process, or another release, may have made it.
+        extra_metadata={**plan.extra_metadata, RUN_BY: config.run_by} if config.run_by else plan.extra_metadata,
     )

@@ -17,7 +17,7 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import iso_utc
-from hudi_py.services.clean.planning.plan import APPROVED_BY
+from hudi_py.services.clean.planning.plan import APPROVED_BY, RUN_BY
 from hudi_py.timeline.archive import load_archived_contents
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.quarantine import load_manifest
@@ -34,6 +34,7 @@ class Deletion:
         policy: Hudi's name of the policy by which it chose the file.
         earliest: Requested time from which on it kept everything; empty if the policy has no such time.
         approved_by: Who approved the list that it was in; empty if nobody was asked.
+        run_by: User, host and process that ran the clean; empty if it does not say, as those of Apache Hudi.
         undo_until: Until when the file can be put back, in ISO 8601; None if it cannot.
     """
 
@@ -42,6 +43,7 @@ class Deletion:
     policy: str
     earliest: str = ""
     approved_by: str = ""
+    run_by: str = ""
     undo_until: str | None = None
 
     def __str__(self) -> str:
@@ -49,7 +51,8 @@ class Deletion:
         kept = f", which kept what is needed from {self.earliest} on" if self.earliest else ""
         asked = f"; {self.approved_by} approved it" if self.approved_by else ""
         policy = self.policy or "unknown"
-        return f"deleted by clean {self.clean.requested_time}{done}, by the policy {policy}{kept}{asked}"
+        ran = f"; {self.run_by} ran it" if self.run_by else ""
+        return f"deleted by clean {self.clean.requested_time}{done}, by the policy {policy}{kept}{asked}{ran}"
 
 
 def deletions_of(contents: Contents, table: TableConfig, is_wanted: Callable[[str, str], bool]) -> list[Deletion]:
@@ -99,6 +102,7 @@ def _of_active(contents: Contents, cleans: Iterable[Instant]) -> Iterator[Deleti
                     policy=done.policy,
                     earliest=metadata.earliest_commit_to_retain,
                     approved_by=metadata.extra_metadata.get(APPROVED_BY) or "",
+                    run_by=metadata.extra_metadata.get(RUN_BY) or "",
                 )
 
 
@@ -116,6 +120,7 @@ def _of_document(clean: Instant, document: Any) -> Iterator[Deletion]:
                 policy=str(done.get("policy") or ""),
                 earliest=str(content.get("earliestCommitToRetain") or ""),
                 approved_by=str((extra or {}).get(APPROVED_BY) or ""),
+                run_by=str((extra or {}).get(RUN_BY) or ""),
             )
 
 

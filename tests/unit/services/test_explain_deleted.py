@@ -9,6 +9,7 @@ import pytest
 
 from hudi_py.errors import ConfigError
 from hudi_py.model.files import parse_data_file
+from hudi_py.runtime.who import this_process
 from support.tables import TableBuilder, at
 
 
@@ -43,6 +44,7 @@ def test_the_clean_is_named_with_its_policy(layout, is_archived):
         assert (file.path, file.deleted_by.requested_time, file.removable) == (gone[0], result.instant, False)
         assert "KEEP_LATEST_COMMITS" in file.rule
         assert result.metadata.earliest_commit_to_retain in file.rule
+        assert file.rule.endswith(f"; {this_process()} ran it")
         assert file.file_id == parse_data_file(gone[0].rpartition("/")[2]).file_id
         assert file.also == ()
 

@@ -23,6 +23,7 @@ PLAN_VERSION: Final = 2
 SAVEPOINTED_TIMES: Final = "savepointed_timestamps"
 COUNTED_VERSIONS: Final = "hudi_py.file_versions"
 APPROVED_BY: Final = "hudi_py.approved_by"
+RUN_BY: Final = "hudi_py.run_by"
 
 
 @attrs.frozen(kw_only=True, repr=False)
