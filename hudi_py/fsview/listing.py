@@ -117,6 +117,26 @@ def is_table(entries: Iterable[Entry]) -> bool:
     return METADATA_FOLDER in map(_name, entries)
 
 
+def other_tables(storage: Storage, partition_paths: Collection[str]) -> dict[str, str]:
+    """
+    Those of some partitions that lie in another table below this one, each to the folder of that table.
+
+    A walk goes into none; but a metadata table that Apache Hudi made of the folders lists their partitions, too.
+
+    Raises:
+        StorageError: A folder cannot be listed.
+    """
+    around = {path: [each for each in (*above(path), path) if each] for path in partition_paths}
+    folders = sorted({folder for each in around.values() for folder in each})
+    inside = FolderLister(storage, threads=listing_threads(storage)).each(
+        [join_path(folder, METADATA_FOLDER) for folder in folders]
+    )
+    tables = {folder for folder, entries in zip(folders, inside, strict=True) if entries}
+    if not tables:
+        return {}
+    return {path: folder for path, each in around.items() for folder in each[::-1] if folder in tables}
+
+
 def listing_threads(storage: Storage) -> int:
     """How many folders to list at once."""
     return _REMOTE_THREADS if "://" in storage.root else 1

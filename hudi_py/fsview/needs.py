@@ -78,7 +78,16 @@ class Fallback(NamedTuple):
         return f"the newest file of its group is lost: {self.why}"
 
 
-Need: TypeAlias = Latest | Snapshot | Savepoint | Lease | Pending | Fallback
+class OtherTable(NamedTuple):
+    """It lies in the folder of another table below this one, whatever the metadata table lists."""
+
+    folder: str
+
+    def __str__(self) -> str:
+        return f"it is a file of another table: {self.folder} has a .hoodie of its own"
+
+
+Need: TypeAlias = Latest | Snapshot | Savepoint | Lease | Pending | Fallback | OtherTable
 
 
 @attrs.frozen

@@ -288,6 +288,12 @@ RULES: Final[Mapping[str, Rule]] = {
         "a partition lies inside of another one and no metadata table lists it, so readers do not see its rows",
         _NESTED,
     ),
+    "partition-of-other-table": Rule(
+        _ERROR,
+        "the metadata table lists a partition of another table below this one, so readers take its rows for this one's",
+        "move the other table elsewhere; or drop the metadata table with a write with hoodie.metadata.enable=false. "
+        "Where Apache Hudi makes a new one, it lists those partitions again; hudi_py does not",
+    ),
     "partition-in-partition": Rule(
         _WARNING,
         "a partition lies inside of another one, so its rows are seen only as long as the metadata table lists it",

@@ -13,7 +13,7 @@ from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound, UnsupportedTable
 from hudi_py.formats.properties import parse_properties
-from hudi_py.fsview.listing import listing_threads, walk_folders
+from hudi_py.fsview.listing import listing_threads, other_tables, walk_folders
 from hudi_py.mdt.lookup import KEYED
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.statistics import COLUMN_STATS
@@ -198,8 +198,12 @@ class CheckService:
             yield from judged(folder, files)
         known = expected.partitions | listed
         # Partitions that have no folder any more: their files are missing, all of them.
+        others = other_tables(storage, known - seen)
         for folder in sorted(known - seen):
-            yield from judged(folder, {})
+            if folder in others:
+                yield finding("partition-of-other-table", folder, f"{others[folder]} has a .hoodie of its own")
+            if folder not in others or folder in expected.partitions:
+                yield from judged(folder, {})
 
     def _tells_depth(self, folder: str) -> bool:
         path = join_path(folder, PARTITION_METAFILE)

@@ -40,6 +40,7 @@ from hudi_py.services.clustering.policy import (
     commits_since,
     skipped_partitions,
 )
+from hudi_py.services.rewriting.apart import refuse_other_tables
 from hudi_py.services.rewriting.expected import Expected, expected, measured
 from hudi_py.services.rewriting.left_pending import LeftPending, note_left, refuse_in_the_way
 from hudi_py.services.rewriting.named import not_pending
@@ -138,6 +139,8 @@ class ClusteringService:
         hour = self.contents.store.clock.now().astimezone(self.contents.store.zone).hour
         chosen = chosen_partitions(entries.keys(), self.config, hour)
         planned = plan_clustering(self._candidates(timeline, entries, chosen, text), self.config)
+        paths = (group.partition_path for group in planned.groups)
+        refuse_other_tables(self.contents.store.storage, listing, paths, "clustering")
         skipped = skipped_partitions(entries.keys(), self.config, hour)
         # Of the others, those that the last plan did not get to: this one takes its place.
         return attrs.evolve(

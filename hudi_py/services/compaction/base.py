@@ -14,6 +14,7 @@ from hudi_py.config.table import TableConfig, TableType
 from hudi_py.engine.base import Engine
 from hudi_py.errors import ConfigError, ConflictError, RefusedError, UnsupportedTable
 from hudi_py.formats.record_schema import parse_record_schema
+from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant, State
@@ -24,6 +25,7 @@ from hudi_py.rows.table_logs import table_log_reading
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.services.compaction.plan import Outlook
+from hudi_py.services.rewriting.apart import refuse_other_tables
 from hudi_py.services.rewriting.expected import Expected, expected, measured
 from hudi_py.services.rewriting.left_pending import LeftPending, way_out
 from hudi_py.services.rewriting.named import not_pending
@@ -79,6 +81,11 @@ class MergingService:
         """Return what carrying a plan out would write and how long it would take, as far as earlier ones tell."""
         earlier = measured(self.contents, self.contents.store.load(), self.action)
         return expected(earlier, files=len(outlook.plan.operations), bytes_read=outlook.bytes_to_read)
+
+    def refuse_other_tables(self, listing: Listing, outlook: Outlook) -> None:
+        """Check a plan that was made of a listing, see `hudi_py.services.rewriting.apart`."""
+        paths = (operation.partition_path or "" for operation in outlook.plan.operations)
+        refuse_other_tables(self.contents.store.storage, listing, paths, self.word)
 
     def take_back(self, requested_time: str) -> None:
         """

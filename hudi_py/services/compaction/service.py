@@ -83,7 +83,7 @@ class CompactionService(MergingService):
             build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
             for path, entries in listing.walk(details=True)
         )
-        return plan_compaction(
+        found = plan_compaction(
             context,
             partitions,
             self.config,
@@ -91,6 +91,8 @@ class CompactionService(MergingService):
             takes_first=tells_slice,
             has_extras=self.table.format.metadata_table.plan_extras,
         )
+        self.refuse_other_tables(listing, found)
+        return found
 
     def schedule(self) -> Instant | None:
         """

@@ -32,6 +32,7 @@ class PartitionFacts:
         since: Requested time of its last change or of its creation; None if that is unknown.
         value: Its value, for expiry by value; None if it has none.
         waits_for: The pending compaction or clustering that one of its groups is part of.
+        other_table: Folder of the table below this one that it lies in.
     """
 
     path: str
@@ -40,6 +41,7 @@ class PartitionFacts:
     since: str | None = None
     value: str | None = None
     waits_for: str | None = None
+    other_table: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -138,6 +140,9 @@ def plan(config: ExpiryConfig, partitions: Iterable[PartitionFacts], *, now: dat
 def _verdict(config: ExpiryConfig, facts: PartitionFacts, now: datetime, zone: tzinfo) -> PartitionVerdict:
     if not facts.is_there:
         return PartitionVerdict(path=facts.path, expires=False, reason="the table has no such partition")
+    if facts.other_table is not None:
+        reason = f"belongs to another table: {facts.other_table} has a .hoodie of its own"
+        return PartitionVerdict(path=facts.path, expires=False, reason=reason)
     since, unknown = _since(config, facts, zone)
     if since is None:
         return PartitionVerdict(path=facts.path, expires=False, reason=unknown)

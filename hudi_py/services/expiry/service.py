@@ -15,7 +15,7 @@ from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, ConflictError, NotFound
 from hudi_py.fsview.build import ViewContext, build_partition, latest_slices
-from hudi_py.fsview.listing import Listing
+from hudi_py.fsview.listing import Listing, other_tables
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.files import PARTITION_METAFILE, FileSlice, join_path
@@ -62,8 +62,15 @@ class ExpiryService:
         store = self.contents.store
         timeline, listing = open_snapshot(store, self.table, self.settings)
         context = load_context(timeline, self.contents)
-        facts = self._facts(timeline, listing, context)
-        return plan(self.config, facts, now=self.now or store.clock.now(), zone=store.zone)
+        facts = list(self._facts(timeline, listing, context))
+        now = self.now or store.clock.now()
+        found = plan(self.config, facts, now=now, zone=store.zone)
+        # A metadata table that Apache Hudi made of the folders lists partitions of tables below, too.
+        others = other_tables(store.storage, found.expired)
+        if others:
+            facts = [attrs.evolve(each, other_table=others.get(each.path)) for each in facts]
+            found = plan(self.config, facts, now=now, zone=store.zone)
+        return found
 
     def refuse_changed(self, expired: tuple[str, ...]) -> None:
         """

@@ -112,7 +112,7 @@ class LogCompactionService(MergingService):
             build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
             for path, entries in listing.walk(details=True)
         )
-        return plan_log_compaction(
+        found = plan_log_compaction(
             context,
             partitions,
             self.config,
@@ -121,6 +121,8 @@ class LogCompactionService(MergingService):
             has_extras=self.table.format.metadata_table.plan_extras,
             takes_deletes=self.table.format.reads_repeated_deletes,
         )
+        self.refuse_other_tables(listing, found)
+        return found
 
     def _merged(self, timeline: Timeline) -> list[str]:
         """Requested time of the last completed log compaction; only commits since the last compaction are read."""

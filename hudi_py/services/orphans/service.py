@@ -18,6 +18,7 @@ from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, UnsupportedTable
+from hudi_py.formats.properties import parse_properties
 from hudi_py.fsview.fate import judge_partition_files
 from hudi_py.fsview.loader import load_facts, written_by_clusterings
 from hudi_py.fsview.origin import Origins
@@ -60,6 +61,7 @@ from hudi_py.timeline.deletion import Permit
 from hudi_py.timeline.erasures import noted
 from hudi_py.timeline.heartbeat import Rhythm, pulses
 from hudi_py.timeline.markers import read_markers
+from hudi_py.timeline.properties_file import PROPERTIES_FILE
 from hudi_py.timeline.quarantine import Manifest, free_name, pending_undos, sizes_in, store_manifest
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
@@ -266,7 +268,7 @@ class OrphanService:
         # One listing for all questions: a file must not be judged by other neighbours than those it was seen with.
         asked = sorted({suspect.partition_path for suspect in suspects})
         listed = {path: self._storage.list(path, details=True) for path in asked}
-        others = self._not_its_own(listed)
+        others = self._not_its_own(listed, report.other_tables)
         suspects = [each for each in suspects if not is_within(each.partition_path, others)]
         folders = {path: _files(entries) for path, entries in listed.items() if not is_within(path, others)}
         paths = frozenset(folders)
@@ -312,11 +314,26 @@ class OrphanService:
         has_metadata = FILES_PARTITION in self.table.metadata_partitions
         return gather(contents, self.table, metadata=has_metadata, few=FewFiles(paths, times), known=known)
 
-    def _not_its_own(self, listed: Mapping[str, Iterable[Entry]]) -> frozenset[str]:
-        """Other tables at or around these folders, and the folder whose files a bootstrapped table shows."""
-        source = bootstrapped_from(self.table, self._storage.root)
-        own = () if source is None or not any(is_within(path, [source]) for path in listed) else (source,)
-        return tables_around(self._storage, listed).union(own)
+    def _not_its_own(self, listed: Mapping[str, Iterable[Entry]], known: Iterable[str]) -> frozenset[str]:
+        """
+        Folders at or around those listed whose files are not this table's own.
+
+        Other tables, those that are *known* among them, and what this table or one of them was made from: a
+        bootstrapped table shows the files of another folder.
+        """
+        tables = tables_around(self._storage, listed).union(known)
+        sources = (bootstrapped_from(self.table.properties, self._storage.root), *map(self._source_of, sorted(tables)))
+        used = {each for each in sources if each is not None and any(is_within(path, [each]) for path in listed)}
+        return tables.union(used)
+
+    def _source_of(self, folder: str) -> str | None:
+        """What a table below this one was made from, relative to this one; None for nothing that lies in it."""
+        path = join_path(folder, PROPERTIES_FILE)
+        try:
+            properties = parse_properties(self._storage.read(path), path)
+        except NotFound:  # it has a `.hoodie` and is no table any more
+            return None
+        return bootstrapped_from(properties, self._storage.root)
 
     def _surroundings(
         self, contents: Contents, facts: TableFacts, expected: Expectation, folders: Mapping[str, Mapping[str, Entry]]

@@ -12,7 +12,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError
 from hudi_py.fsview.lister import FolderLister
 from hudi_py.fsview.listing import is_table, listing_threads
@@ -126,9 +125,15 @@ def tables_around(storage: Storage, listed: Mapping[str, Iterable[Entry]]) -> fr
     return frozenset(folder for folder, entries in {**outer, **listed}.items() if folder and is_table(entries))
 
 
-def bootstrapped_from(table: TableConfig, root: str) -> str | None:
-    """The folder, relative to the table, whose files a bootstrapped table was made from; None if it is elsewhere."""
-    source = table.properties.get("hoodie.bootstrap.base.path")
+def bootstrapped_from(properties: Mapping[str, str], root: str) -> str | None:
+    """
+    The folder whose files a bootstrapped table was made from; None if it is elsewhere.
+
+    Args:
+        properties: Of that table.
+        root: Location of the table that the folder is relative to.
+    """
+    source = properties.get("hoodie.bootstrap.base.path")
     if not source:
         return None
     path = f"{source.rstrip('/')}/"

@@ -4,9 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import CorruptMetadata, RefusedError
+from hudi_py.formats import records_codec as codec
+from hudi_py.mdt.create import create_metadata_table
+from hudi_py.model.instant import State
+from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
 from hudi_py.services.usage.facts import Holder
-from support.tables import NOW, TableBuilder, at, data_files
+from hudi_py.timeline.properties_file import update_properties
+from support import writes
+from support.tables import NOW, SYNC, TableBuilder, at, data_files
 
 LATER = NOW + timedelta(days=9000)  # whatever the machine's clock says, every file is old
 STRANGER = at(4)[:-7] + "1500000"  # between two commits
@@ -119,3 +125,130 @@ def test_files_that_a_bootstrapped_table_was_made_from_are_no_orphans(source):
     report = builder.table().orphans(older_than="0m", now=LATER)
     assert report.verdicts == ()
     assert path in builder.storage.files()
+
+
+@pytest.mark.parametrize("source", ["/lake/trips/src", "file:///lake/trips/src/", "/lake/trips"])
+@pytest.mark.parametrize("has_inventory", [False, True])
+def test_files_that_a_table_below_was_made_from_are_no_orphans(tmp_path, source, has_inventory):
+    """That table shows them, and only its properties tell."""
+    builder, _ = around(2)
+    builder.put("inner/.hoodie/hoodie.properties", f"hoodie.bootstrap.base.path={source}\n".encode())
+    path = f"src/r0/{builder.base_name('y', STRANGER)}"
+    builder.put(path)
+    listed = inventory(tmp_path, [*data_files(builder.storage), "inner/.hoodie/hoodie.properties"])
+    more = {"inventory": listed} if has_inventory else {}
+    report = builder.table().orphans(older_than="0m", now=LATER, **more)
+    assert report.verdicts == ()
+    assert path in builder.storage.files()
+
+
+# --- a metadata table lists its partitions ---------------------------------------------------------------------------
+def list_all(storage, table, clock):
+    """A metadata table as Apache Hudi makes one of the folders, those of the table below among them."""
+    listing = {}
+    for path in data_files(storage):
+        folder, _, name = path.rpartition("/")
+        if ".hoodie" in folder:
+            continue
+        listing.setdefault(folder, {})[name] = storage.size(path)
+    create_metadata_table(
+        storage,
+        table.config,
+        table.timeline,
+        listing,
+        lambda changes: update_properties(storage, changes, clock),
+        clock=clock,
+    )
+
+
+def listed(layout, inner="inner"):
+    builder, theirs = around(layout, inner)
+    list_all(builder.storage, builder.table(), builder.clock)
+    assert f"{inner}/p" in builder.table().partitions()
+    return builder, theirs
+
+
+@LAYOUTS
+@pytest.mark.parametrize("inner", ["inner", "a/b"])
+@pytest.mark.parametrize("options", [{"commits_retained": 1}, {"file_versions_retained": 1}])
+def test_a_clean_deletes_no_file_that_the_metadata_table_lists_of_a_table_below(layout, inner, options):
+    """The plan leaves its partitions out, and says so; the rest of the table is cleaned."""
+    builder, theirs = listed(layout, inner)
+    plan = builder.table().plan_clean(**options)
+    assert set(plan.files) == {"r0"}
+    assert [each for each in plan.warnings if each.startswith(f"{inner} is another table")]
+    (result,) = builder.table().clean(**options)
+    assert result.deleted_count == plan.file_count > 0
+    assert theirs <= set(builder.storage.files())
+
+
+@LAYOUTS
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_a_plan_of_apache_hudi_that_names_its_files_takes_none(layout, state):
+    """A requested one is withdrawn and made again; one that has begun goes on without them, and leaves its folders."""
+    builder, theirs = listed(layout)
+    builder.put("inner/empty/.hoodie_partition_metadata", b"")
+    first = f"r0/{builder.base_name('f', at(2))}"
+    files = {"inner/p": [path.rpartition("/")[2] for path in sorted(theirs)[:2]], "r0": [first.rpartition("/")[2]]}
+    plan = CleanerPlan(
+        earliest_instant_to_retain=ActionInstant(at(5), "commit", "COMPLETED"),
+        last_completed_commit_timestamp=at(5),
+        policy="KEEP_LATEST_COMMITS",
+        files_to_delete={
+            path: tuple(CleanFileInfo(f"{builder.storage.root}/{path}/{name}") for name in names)
+            for path, names in files.items()
+        },
+        partitions_to_delete=("inner/empty",),
+    )
+    encoded = codec.encode_cleaner_plan(plan, SYNC)
+    for each in (State.REQUESTED, State.INFLIGHT)[: 1 + (state is State.INFLIGHT)]:
+        builder.instant(at(6), "clean", each, encoded)
+    results = builder.table().clean(commits_retained=1)
+    assert results[0].withdrawn == (state is State.REQUESTED)
+    assert "inner has a .hoodie of its own" in results[0].why_spared
+    there = set(builder.storage.files())
+    assert theirs <= there
+    assert "inner/empty/.hoodie_partition_metadata" in there
+    assert first not in there
+
+
+@LAYOUTS
+def test_no_partition_of_a_table_below_expires(layout):
+    """Whatever its age; dropping it would be a commit of the outer table about rows that it does not have."""
+    builder, _ = listed(layout)
+    plan = builder.table().expire_partitions(days=1, dry_run=True).plan
+    assert plan.expired == ("r0",)
+    assert {each.path: each.reason for each in plan.verdicts}["inner/p"].startswith("belongs to another table: inner")
+
+
+@pytest.mark.parametrize("kind", ["clustering", "compaction"])
+def test_its_files_are_not_rewritten(kind):
+    """They would get times that its own timeline does not have; the message names it."""
+    is_merging = kind == "compaction"
+    more = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"} if is_merging else {}
+    storage = writes.create_table(9, **more)
+    for rows in (writes.OLD, [{"id": "d", "region": "us", "ts": 3}]):
+        writes.upsert(storage, rows, **{"hoodie.metadata.enable": False})
+    file_ids = ("x", "y")
+    for file_id in file_ids:
+        storage.replace(f"inner/p/{file_id}_0-0-0_20250101000000000.parquet", b"PAR1")
+    if is_merging:
+        storage.replace("inner/p/.x_20250101000000001.log.1_0-0-0", b"#HUDI#")
+    storage.replace("inner/.hoodie/hoodie.properties", b"")
+    table = writes.open_table(storage)
+    list_all(storage, table, table.services.metadata_table.clock)
+    settings = {"hoodie.compact.inline.max.delta.commits": 1, "hoodie.clustering.plan.strategy.small.file.limit": 1000}
+    services = writes.open_table(storage, **settings).services
+    before = storage.files()
+    with pytest.raises(RefusedError, match=f"no {kind}, nothing was changed: .* inner has a .hoodie of its own"):
+        (services.compaction() if is_merging else services.clustering()).plan()
+    assert before == storage.files()
+
+
+@LAYOUTS
+def test_the_check_names_its_partitions(layout):
+    """Readers take its rows for the outer table's, as Apache Hudi does."""
+    builder, _ = listed(layout)
+    found = {(each.code, each.where) for each in builder.table().check()}
+    assert ("partition-of-other-table", "inner/p") in found
+    assert not [code for code, where in found if "inner/p/" in where]

@@ -15,16 +15,16 @@ Source: docs/decisions/stale-clean-plans.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
 from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.fate import Promise, TableFacts, judge_partition_files
-from hudi_py.fsview.listing import FolderListing
+from hudi_py.fsview.listing import FolderListing, other_tables
 from hudi_py.fsview.loader import load_facts
-from hudi_py.fsview.needs import Fallback, Fate, Needed, Removable
+from hudi_py.fsview.needs import Fallback, Fate, Needed, OtherTable, Removable
 from hudi_py.fsview.survivors import group_of, lost_survivors
 from hudi_py.model.files import join_path
 from hudi_py.model.holes import holes_of
@@ -111,6 +111,7 @@ class Recheck:
         timeline: The timeline of the last comparison.
         engine: Lists the partitions if they are very many.
         leases: The leases at the last comparison that the plan does not cover.
+        others: Planned partitions that are another table's, each to its folder.
     """
 
     contents: Contents
@@ -124,6 +125,7 @@ class Recheck:
     timeline: Timeline | None = None
     engine: Engine | None = attrs.field(default=None, repr=False)
     leases: tuple[Lease, ...] = ()
+    others: Mapping[str, str] = attrs.field(factory=dict)
 
     def run(self) -> Timeline:
         """
@@ -183,6 +185,8 @@ class Recheck:
         # The planner has just made this comparison, and the table has not changed since.
         if self.is_held and self.timeline is None:
             return
+        if self.timeline is None:
+            self._spare_others()
         lost = lost_survivors(self.contents, timeline, self.left(), only=self.only)
         for path in {path for path, _ in lost}:
             fallbacks = {
@@ -191,6 +195,17 @@ class Recheck:
                 if (path, group_of(name)) in lost
             }
             self.spared[path] = {**fallbacks, **self.spared.get(path, {})}
+
+    def _spare_others(self) -> None:
+        """Spare planned files of tables below this one: Apache Hudi plans them, because it takes them for its own."""
+        planned = self.names.keys() | frozenset(self.plan.partitions_to_delete)
+        self.others = other_tables(self.contents.store.storage, planned)
+        for path, folder in self.others.items():
+            if path in self.names:
+                self.spared[path] = dict.fromkeys(self.names[path], Needed((OtherTable(folder),)))
+        # Their folders must stay, too, however empty.
+        stay = tuple(each for each in self.plan.partitions_to_delete if each not in self.others)
+        self.plan = attrs.evolve(self.plan, partitions_to_delete=stay)
 
     @property
     def spared_count(self) -> int:

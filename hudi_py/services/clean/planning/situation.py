@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from operator import attrgetter, itemgetter
 from typing import Final
@@ -57,6 +57,7 @@ class Situation:
         leftovers: Files that earlier cleans could not delete.
         unseen: Partitions that earlier cleans left out at their time limit.
         table_commits: Completed instants of ``TL.table``, ascending.
+        left_out: Partitions that the metadata table lists although they are another table's, each to its folder.
     """
 
     timeline: Timeline
@@ -77,6 +78,7 @@ class Situation:
     leftovers: Leftovers
     unseen: Unseen
     table_commits: tuple[Instant, ...]
+    left_out: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
     def last_completed_commit(self) -> str:

@@ -17,7 +17,7 @@ from hudi_py.config.table import TableConfig
 from hudi_py.engine.base import Engine
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.checked import CheckedListing
-from hudi_py.fsview.listing import FolderListing, Listing, is_partition
+from hudi_py.fsview.listing import FolderListing, Listing, is_partition, other_tables
 from hudi_py.fsview.loader import load_clustered_files, load_context, load_savepoints, protection_of
 from hudi_py.fsview.planned import ListingForPlan
 from hudi_py.fsview.survivors import lost_survivors
@@ -118,6 +118,19 @@ class TablePlanner:
         return plan
 
     def plan_of(self, seen: Situation, deadline: Deadline, *, details: bool = False, sizes: bool = False) -> CleanPlan:
+        plan = self._plan_of(seen, deadline, details=details, sizes=sizes)
+        # Only of partitions that lose files, and only a metadata table lists them; a walk of the folders does not.
+        others = {} if seen.listing.is_fresh else other_tables(self.contents.store.storage, plan.files)
+        if not others:
+            return plan
+        told = (
+            f"{folder} is another table, whose partitions the metadata table lists; nothing of it is deleted"
+            for folder in sorted({*others.values()})
+        )
+        seen = attrs.evolve(seen, left_out=others, warnings=(*seen.warnings, *told))
+        return self._plan_of(seen, deadline, details=details, sizes=sizes)
+
+    def _plan_of(self, seen: Situation, deadline: Deadline, *, details: bool, sizes: bool) -> CleanPlan:
         approved = self.config.approved
         with_sizes = details or sizes or self.config.max_bytes is not None or approved is not None
         # A budget chooses among slices, so it needs a verdict on each of them; otherwise names and counts are enough.
@@ -284,7 +297,7 @@ class TablePlanner:
     def _examination(
         self, seen: Situation, listing: Listing, judge: Judge, deadline: Deadline, sizes: bool
     ) -> Examination:
-        replaced = frozenset(path for path, _ in seen.context.replaced)
+        replaced = frozenset(path for path, _ in seen.context.replaced) - seen.left_out.keys()
         # The archiver takes the replaced groups of a finished window for cleaned, so they are never left out (D-9).
         return Examination(
             judge=lambda path, entries: self._confirmed(seen, judge(path, entries)),
@@ -388,7 +401,8 @@ class TablePlanner:
                 found = listing.each(paths, details=details)
             else:
                 found = ((path, listing.partition(path, details=details)) for path in paths)
-        yield from (each for each in found if each[0] not in seen.leftovers) if seen.leftovers else found
+        passed = seen.leftovers.keys() | seen.left_out.keys()
+        yield from (each for each in found if each[0] not in passed) if passed else found
 
     def unseen_after(self, seen: Situation, plan: CleanPlan) -> Unseen:
         """Partitions to examine after the plan is stored. A budget leaves files in partitions that were examined."""
