@@ -54,12 +54,15 @@ class PartitionValues:
         is_hive_style: Segments of the path begin with ``name=``.
         is_encoded: Segments of the path are URL-encoded.
         is_shown: Whether rows show the value of the path, whatever is stored.
+        may_differ: Whether rows may lie in another partition than their column says. Only a record index tells that a
+            table is written so; with other indexes it is a setting of the writer that the table does not have.
     """
 
     fields: tuple[str, ...]
     is_hive_style: bool = False
     is_encoded: bool = False
     is_shown: bool = True
+    may_differ: bool = True
 
     def decides(self, condition: Filter) -> bool:
         """Whether a condition is about a column that shows the value of the path, so that stored bounds mislead."""
@@ -79,6 +82,11 @@ class PartitionValues:
             if len(values) == 1:
                 found[name] = pa.scalar(values[0], arrow)
         return found
+
+    def other_than_stored(self, partition_path: str, columns: pa.Schema) -> Mapping[str, Any]:
+        """Those that are `shown` and may not be what the rows of that partition hold."""
+        may_differ = self.may_differ or DEFAULT_PARTITION in partition_path  # in which empty values lie, too
+        return self.shown(partition_path, columns) if may_differ else {}
 
     def chooser(self, filters: Sequence[Filter]) -> Callable[[str], bool] | None:
         """Return what says of a partition's path whether it may hold a row; None if it may for every path."""
@@ -133,6 +141,7 @@ def partition_values_of(table: TableConfig, *, merged: bool) -> PartitionValues:
         is_hive_style=table.hive_style,
         is_encoded=table.url_encode,
         is_shown=not (merged and table.format.shows_time_paths),
+        may_differ="record_index" in (*table.metadata_partitions, *table.metadata_partitions_inflight),
     )
 
 

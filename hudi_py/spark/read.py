@@ -13,11 +13,12 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DoubleType, FloatType
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
     from pyspark.sql.types import DataType, StructField, StructType
 
+_Values: TypeAlias = tuple[tuple[str, Any], ...]
+_FRAMES_MAX: Final = 32
+"""Of a DataFrame, which is planned anew for each."""
 _SAME_STORE: Final = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
 _GLOB: Final = re.compile(r"[\\*?{}\[\]]")  # Spark takes a path for a pattern
 
@@ -118,9 +122,28 @@ def _plain(found: Pieces) -> tuple[tuple[FileSlice, ...], Pieces]:
     # Spark's reader shows what the files hold, and knows no other condition than those on commit times.
     if not isinstance(read, ReadSlice) or read.shows_other_values or not all(map(_is_commits, read.filters)):
         return (), found
-    plain = tuple(each for each in found.pieces if not has_logs([each]) and each.is_plain)
-    merged = tuple(each for each in found.pieces if has_logs([each]) or not each.is_plain)
-    return plain, Pieces(read=read, pieces=merged, sizes=tuple(map(size_of, merged)))
+    plain = [each for each in found.pieces if not has_logs([each]) and each.is_plain]
+    by_value = _by_values(read, plain)
+    if len(by_value) > _FRAMES_MAX:
+        plain = list(by_value.get((), ()))
+    chosen = set(map(id, plain))
+    others = tuple(each for each in found.pieces if id(each) not in chosen)
+    return tuple(plain), Pieces(read=read, pieces=others, sizes=tuple(map(size_of, others)))
+
+
+def _by_values(read: ReadSlice, slices: Sequence[FileSlice]) -> dict[_Values, list[FileSlice]]:
+    """Slices by the values that their rows show instead of the stored ones."""
+    known: dict[str, _Values] = {}
+    found: dict[_Values, list[FileSlice]] = {}
+    for each in slices:
+        path = each.partition_path
+        if path not in known:
+            of_path = (
+                {} if read.partition_values is None else read.partition_values.other_than_stored(path, read.stored)
+            )
+            known[path] = tuple((name, value.as_py()) for name, value in of_path.items())
+        found.setdefault(known[path], []).append(each)
+    return found
 
 
 def _is_commits(condition: object) -> bool:
@@ -129,14 +152,17 @@ def _is_commits(condition: object) -> bool:
 
 def _frames(spark: SparkSession, base: str, read: ReadSlice, slices: Sequence[FileSlice]) -> list[DataFrame]:
     schema = spark_schema(read.stored)
-    groups = by_stored_schema(bases_of(slices), read.stored, lambda *file: file_schema(read.storage, *file))
     found = []
-    for stored, files in groups:
-        frame = _frame(spark, base, stored, files, schema)
-        for commits in read.filters:
-            assert isinstance(commits, Commits)
-            frame = _changed(frame, commits)
-        found.append(frame if len(read.names) == len(schema) else frame.select(*map(quoted, read.names)))
+    for values, some in _by_values(read, slices).items():
+        groups = by_stored_schema(bases_of(some), read.stored, lambda *file: file_schema(read.storage, *file))
+        for stored, files in groups:
+            frame = _frame(spark, base, stored, files, schema)
+            for commits in read.filters:
+                assert isinstance(commits, Commits)
+                frame = _changed(frame, commits)
+            for name, value in values:
+                frame = frame.withColumn(name, F.lit(value).cast(schema[name].dataType))
+            found.append(frame if len(read.names) == len(schema) else frame.select(*map(quoted, read.names)))
     return found
 
 

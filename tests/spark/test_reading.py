@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pyspark
 import pytest
 
@@ -172,3 +173,25 @@ def test_examples_of_the_page_run(spark, tmp_path):
     for code in examples:
         if "format(" not in code or not pyspark.__version__.startswith("3."):
             with_a_started_source(partial(exec, code.replace("s3://lake/trips", str(path)), names))
+
+
+@pytest.mark.parametrize("count", [2, 40])
+def test_rows_that_stay_in_another_partition_show_its_value(spark, tmp_path, count):
+    """A record index keeps them where they are; as without Spark, and where a query filters by that column."""
+    path = str(tmp_path)
+    settings = {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "region",
+        "hoodie.metadata.record.index.enable": "true",
+        "hoodie.index.type": "RECORD_INDEX",
+    }
+    regions = [None, "", *(f"r{number}" for number in range(count))]
+    ids = [f"k{number}" for number in range(len(regions))]
+    hudi_py.write(path, pa.table({"id": ids, "region": regions, "ts": [1] * len(ids)}), settings=settings)
+    hudi_py.write(path, pa.table({"id": ids[:4], "region": ["r0"] * 4, "ts": [2] * 4}), settings=settings)
+    for asked in ({}, {"columns": ["region", "ts"]}, {"start": "0"}):
+        ours = texts(without_spark(hudi_py.open_table(path), **asked))
+        assert texts(hudi_py.read(spark, path, **asked)._collect_as_arrow()) == ours, asked
+    frame = hudi_py.read(spark, path, columns=["id", "region", "ts"]).where("region = 'r0' or region is null")
+    assert sorted(frame.collect()) == [("k0", None, 2), ("k1", None, 2), ("k2", "r0", 2)]
