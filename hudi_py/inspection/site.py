@@ -13,6 +13,7 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from threading import Lock
@@ -78,6 +79,12 @@ class Response:
     def headers(self) -> dict[str, str]:
         """All headers."""
         return {"Content-Type": self.kind, "Content-Length": str(len(self.body)), **_SECURITY, **self.more}
+
+
+def cookie_name(host: str) -> str:
+    """Name of the cookie: browsers have one set for all ports of a machine, and two servers may have two tokens."""
+    port = re.search(r":([0-9]{1,5})$", host)
+    return COOKIE if port is None else f"{COOKIE}_{port[1]}"
 
 
 class Refused(Exception):
@@ -189,7 +196,8 @@ class Site:
             # Browsers take two slashes, and a backslash for one, for the name of another server.
             clean = "/" + quote(path.lstrip("/\\"), safe="/%")
             # Scripts cannot read it, and browsers do not send it for other sites.
-            cookie = f"{COOKIE}={self._token}; HttpOnly; SameSite=Strict; Path=/"
+            name = cookie_name(request.headers.get("host", ""))
+            cookie = f"{name}={self._secret}; HttpOnly; SameSite=Strict; Path=/"
             return Response(
                 HTTPStatus.SEE_OTHER,
                 "text/plain; charset=utf-8",
@@ -203,9 +211,16 @@ class Site:
             cookies = SimpleCookie(request.headers.get("cookie", ""))
         except CookieError:
             cookies = SimpleCookie()
-        if COOKIE in cookies and self._is_token(cookies[COOKIE].value):
+        given = cookies.get(cookie_name(request.headers.get("host", "")))
+        if given is not None and hmac.compare_digest(given.value.encode(), self._secret.encode()):
             return None
         raise Refused(HTTPStatus.UNAUTHORIZED, "give the token: ?token=..., or the header Authorization: Bearer ...")
+
+    @cached_property
+    def _secret(self) -> str:
+        """What the cookie holds: browsers send it to every server on this machine, which must not learn the token."""
+        assert self._token is not None
+        return hmac.digest(self._token.encode(), b"the cookie of hudi-py serve", "sha256").hex()
 
     def _is_token(self, given: str) -> bool:
         assert self._token is not None

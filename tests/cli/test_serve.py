@@ -11,7 +11,7 @@ import pytest
 
 import hudi_py
 from hudi_py.inspection.server import Server
-from hudi_py.inspection.site import COOKIE, Request, Site
+from hudi_py.inspection.site import Request, Site, cookie_name
 from support.browser import CHROMIUM, Browser
 from support.tables import TableBuilder, at, on_disk
 
@@ -92,7 +92,13 @@ def test_other_sites_and_other_methods_are_refused(site):
 def test_a_token_lets_in_and_nothing_else_does(table):
     """As bearer, or once in the address, which makes it a cookie and takes it out of the address."""
     guarded = Site((str(table("cow_cleaned-1.1.1")),), opened, hosts=None, token=TOKEN)
-    for headers in ({}, {"authorization": "Bearer x"}, {"cookie": f"{COOKIE}=x"}, {"cookie": "a b;=;"}):
+    for headers in (
+        {},
+        {"authorization": "Bearer x"},
+        {"cookie": f"{cookie_name(HOST)}=x"},
+        {"cookie": f"{cookie_name(HOST)}={TOKEN}"},
+        {"cookie": "a b;=;"},
+    ):
         assert ask(guarded, "/t/0/version", **headers).status == HTTPStatus.UNAUTHORIZED
     assert ask(guarded, "/t/0/version?token=x").status == HTTPStatus.UNAUTHORIZED
     assert ask(guarded, "/t/0/version", authorization=f"Bearer {TOKEN}").status == HTTPStatus.OK
@@ -102,11 +108,28 @@ def test_a_token_lets_in_and_nothing_else_does(table):
     for slashes in ("//", "///", "/\\", "\\\\", "/\\/", "/\t/"):
         target = ask(guarded, f"{slashes}evil.example/x?token={TOKEN}").more["Location"]
         assert not target.translate({ord("\\"): "/", ord("\t"): None}).startswith("//"), slashes
-    cookie = entered.more["Set-Cookie"]
+    assert entered.more["Set-Cookie"].startswith(f"{cookie_name('lake.example:1')}=")
+    cookie = ask(guarded, f"/t/0/?token={TOKEN}").more["Set-Cookie"]
+    assert TOKEN not in cookie
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
     assert ask(guarded, "/t/0/version", cookie=cookie.partition(";")[0]).status == HTTPStatus.OK
     assert TOKEN not in ask(guarded, "/t/0/", cookie=cookie.partition(";")[0]).body.decode()
+
+
+def test_two_servers_of_one_machine_keep_their_cookies_apart(table):
+    """A browser sends the cookies of a machine to all of its ports; entering one server leaves the other open."""
+    path = str(table("cow_cleaned-1.1.1"))
+    tokens = {"127.0.0.1:1": TOKEN, "127.0.0.1:2": TOKEN[::-1]}
+    sites = {host: Site((path,), opened, hosts=None, token=token) for host, token in tokens.items()}
+    jar = {}
+    for host, site in sites.items():
+        cookie = ask(site, f"/?token={tokens[host]}", host=host).more["Set-Cookie"].partition(";")[0]
+        jar[cookie.partition("=")[0]] = cookie
+    for host, site in sites.items():
+        assert ask(site, "/t/0/version", host=host, cookie="; ".join(jar.values())).status == HTTPStatus.OK
+        others = [cookie for name, cookie in jar.items() if name != cookie_name(host)]
+        assert ask(site, "/t/0/version", host=host, cookie="; ".join(others)).status == HTTPStatus.UNAUTHORIZED
 
 
 def test_addresses_that_others_reach_take_a_token(run, tmp_path):

@@ -18,7 +18,7 @@ import pytest
 import hudi_py
 from hudi_py.inspection import serve_command
 from hudi_py.inspection.server import Server
-from hudi_py.inspection.site import COOKIE, Request, Site
+from hudi_py.inspection.site import Request, Site
 from hudi_py.inspection.site_actions import ACTIONS, BODY_BYTES_MAX, Actions
 from hudi_py.inspection.site_api import openapi
 from support.browser import CHROMIUM, Browser
@@ -177,8 +177,9 @@ def test_what_is_no_action_of_somebody_who_may_changes_nothing(trips, target, bo
 def test_a_cookie_is_enough_for_the_page_itself(trips):
     """The browser sends it for this site only; other methods stay refused."""
     site = site_of(trips)
+    entered = site.answer(Request("GET", f"/?token={TOKEN}", {"host": HOST}))
     own = {
-        "cookie": f"{COOKIE}={TOKEN}",
+        "cookie": entered.more["Set-Cookie"].partition(";")[0],
         "authorization": "",
         "origin": f"http://{HOST}",
         "sec_fetch_site": "same-origin",

@@ -19,7 +19,7 @@ import pytest
 
 import hudi_py
 from hudi_py.inspection.server import Server
-from hudi_py.inspection.site import COOKIE, Site
+from hudi_py.inspection.site import Site, cookie_name
 from hudi_py.inspection.site_actions import Actions
 from support.browser import CHROMIUM, Browser
 from support.tables import TableBuilder, at, on_disk
@@ -186,7 +186,7 @@ def test_who_does_not_know_the_token_changes_and_learns_nothing(acting, monkeypa
         for head in (
             f"Authorization: Bearer {guess}\r\n",
             f"Authorization: {guess}\r\n",
-            f"Cookie: {COOKIE}={guess}\r\n",
+            f"Cookie: {cookie_name(f'127.0.0.1:{port}')}={guess}\r\n",
         ):
             for target, method in (
                 ("/t/0/do/clean", "POST"),
