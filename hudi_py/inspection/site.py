@@ -22,7 +22,8 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import attrs
 
-from hudi_py.errors import ConfigError, HudiError, TableNotFound
+from hudi_py.errors import ConfigError, HudiError, RefusedError, TableNotFound
+from hudi_py.inspection.hudi_view import Behind, answer, bare_location, is_path, is_posted
 from hudi_py.inspection.open_metrics import CONTENT_TYPE
 from hudi_py.inspection.page_data import page_document, version_of
 from hudi_py.inspection.page_file import api_html, list_html, page_html, policy
@@ -146,7 +147,10 @@ class Site:
 
     def _answer(self, request: Request) -> Response:
         # Before anything else, even before the token: without actions nothing here can be changed by any request.
-        if request.method not in self.methods:
+        # Hudi's clients post what only asks to read again.
+        if request.method not in self.methods and not (
+            request.method == "POST" and is_posted(request.target.partition("?")[0])
+        ):
             raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, "this server only reads; see hudi-py serve --allow-actions")
         self._refuse_strangers(request)
         try:
@@ -159,6 +163,8 @@ class Site:
         entered = self._admit(request, url.path, query)
         if entered is not None:
             return entered
+        if is_path(url.path):
+            return self._view_of_hudi(url.path, url.query)
         if request.method == "POST":
             return self._act(request, url.path, query)
         if url.path == "/":
@@ -263,6 +269,23 @@ class Site:
             return _json(document)
         # The policy of the page itself, in its head, names the hashes of its scripts.
         return _html(page_html(document, f"{document['table']['name']}: hudi-py serve"), None)
+
+    def _view_of_hudi(self, path: str, query_text: str) -> Response:
+        """Answer a client of Apache Hudi."""
+        # An empty partition is that of a table without partitions.
+        pairs = parse_qs(query_text, keep_blank_values=True, max_num_fields=20)
+        query = {name: values[0] for name, values in pairs.items()}
+        wanted = bare_location(query.get("basepath", ""))
+        table = next((each for each in self.tables if bare_location(each) == wanted), None)
+        if table is None:
+            raise Refused(HTTPStatus.NOT_FOUND, f"this server does not serve {wanted}")
+        try:
+            found = answer(self._open(table), path, query)
+        except Behind as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
+        except RefusedError as error:
+            raise Refused(HTTPStatus.NOT_IMPLEMENTED, str(error)) from error
+        return _json(found)
 
     def _act(self, request: Request, path: str, query: dict[str, list[str]]) -> Response:
         """Take an action on a table, or try it."""
