@@ -63,6 +63,7 @@ def page_document(
         opened, archived=False, with_contents=with_contents
     )
     events = life.events
+    inside, files = _files(uses)
     findings = opened.doctor(now=now, **chosen)
     simulations, not_simulated = _simulations(opened, events, problems)
     return {
@@ -84,8 +85,8 @@ def page_document(
         "usage": None if usage is None else usage_entry(usage, by_reason=True, by_partition=False, by_commit=False),
         "meanings": _meanings(),
         "partitions": None if usage is None else _partitions(usage),
-        "files": file_entries(uses)[:FILES_MAX],
-        "files_left_out": max(0, sum(use.partition_path is not None for use in uses) - FILES_MAX),
+        "files": files,
+        "files_left_out": inside - len(files),
         "events": [_event(opened, event) for event in events[-EVENTS_MAX:]],
         "events_left_out": max(0, len(events) - EVENTS_MAX),
         "stored": _stored(opened, life.stored),
@@ -178,6 +179,17 @@ def _partitions(usage: Usage) -> list[dict[str, Any]]:
         }
         for total, path, held in sums[:PARTITIONS_MAX]
     ]
+
+
+def _files(uses: Iterable[FileUse]) -> tuple[int, list[dict[str, Any]]]:
+    """Number of files in partitions, and entries of the newest ones of each: all partitions get an equal share."""
+    found = file_entries(uses)
+    by_partition: dict[str, list[dict[str, Any]]] = {}
+    for each in found:
+        by_partition.setdefault(each["partition"], []).append(each)
+    share = max(1, FILES_MAX // max(1, len(by_partition)))
+    shown = found if len(found) <= FILES_MAX else [each for files in by_partition.values() for each in files[:share]]
+    return len(found), shown[:FILES_MAX]
 
 
 def file_entries(uses: Iterable[FileUse]) -> list[dict[str, Any]]:

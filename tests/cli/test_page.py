@@ -148,6 +148,10 @@ def test_documents_of_long_tables_are_bounded(tmp_path, monkeypatch):
     assert (len(document["files"]), document["files_left_out"]) == (5, 11)
     assert len(document["partitions"]) == 2
     assert document["simulations"] == []
+    monkeypatch.setattr(page_data, "FILES_MAX", 8)
+    shown = page_document(on_disk(builder, tmp_path).read_only())["files"]
+    assert {each["partition"] for each in shown} == {f"p{number}" for number in range(1, 9)}  # its newest of each
+    assert all(each["reason"] == "live" for each in shown)
 
 
 class TestInABrowser:

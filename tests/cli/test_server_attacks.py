@@ -193,6 +193,8 @@ def test_who_does_not_know_the_token_changes_and_learns_nothing(acting, monkeypa
                 ("/t/0/document", "GET"),
                 ("/tables", "GET"),
                 ("/", "GET"),
+                ("/v1/hoodie/view/refresh/", "POST"),
+                ("/v1/hoodie/view/compactions/pending/?basepath=/", "GET"),
             ):
                 status, _, body = asked(port, target, method, JSON + head, DO)
                 answers.add((status, body))

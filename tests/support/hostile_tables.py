@@ -12,11 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import hudi_py
 from hudi_py.formats.avro_registry import schema_text
+from hudi_py.formats.commit_codec import encode_commit
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block, join_data_block
 from hudi_py.formats.properties import checksum, parse_properties
 
@@ -190,6 +193,7 @@ def properties(table: Path) -> Path:
 
 
 def hostile_name(table: Path, outside: Path) -> None:
+    hostile_words(table)
     path = properties(table)
     found = parse_properties(path.read_bytes(), "")
     escaped = "".join(f"\\u{ord(char):04x}" for char in ESCAPES)
@@ -200,6 +204,19 @@ def hostile_name(table: Path, outside: Path) -> None:
     path.write_text(
         "\n".join([*lines, f"hoodie.table.name={escaped}", f"hoodie.table.checksum={total}", ""]), "latin-1"
     )
+
+
+def hostile_words(table: Path) -> None:
+    """What writers may choose in their commits: operations, notes, documentation of columns."""
+    opened = hudi_py.open_table(table)
+    for number, instant in enumerate(opened.timeline.completed("commit")[-2:]):
+        commit = opened.contents.commit(instant)
+        schema = json.loads((commit.extra_metadata or {})["schema"])
+        schema["doc"] = schema["fields"][-1]["doc"] = ESCAPES
+        notes = {"schema": json.dumps(schema), ESCAPES: ESCAPES, "engine": ESCAPES, "user": ESCAPES}
+        said = attrs.evolve(commit, extra_metadata=notes, operation_type=commit.operation_type if number else ESCAPES)
+        path = next(timeline(table).glob(f"{instant.requested_time}*commit"))
+        path.write_bytes(encode_commit(said, as_json=opened.config.layout_version == 1, sync=bytes(16)))
 
 
 def hostile_partition(table: Path, outside: Path) -> None:
@@ -455,7 +472,7 @@ KINDS: dict[str, Spoil] = {
     "metadata table is a link": folder_link(lambda t: t / ".hoodie" / "metadata"),
     "own folder is a link": folder_link(lambda t: t / ".hoodie" / ".aux"),
     # names
-    "controls in the table's name": hostile_name,
+    "controls in the table's name and in the words of its commits": hostile_name,
     "controls in a partition's name": hostile_partition,
     "half a character in a column's name": half_a_character,
     "other bytes in a partition's name": other_bytes_in_a_partition,

@@ -543,7 +543,7 @@
       if (opened !== partition) return;
       if (answer.error) note = `No files: ${answer.error.message}`;
       else found = answer.files;
-    } else if (data.files_left_out) note = `The page has the first ${counted(data.files.length, "file")} of the table; hudi-py files and hudi-py explain show all.`;
+    } else if (data.files_left_out) note = `The page has the newest files of each partition, ${counted(data.files.length, "file")} in all; hudi-py files and hudi-py explain show the others.`;
     for (const [chart] of partitionCharts) chart.destroy();
     partitionCharts = [];
     const box = clear(byId("files"));
