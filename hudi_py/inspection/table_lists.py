@@ -1,4 +1,4 @@
-"""Finds the tables that a command over many tables works on: from a file, a folder, a pattern, or below a URL."""
+"""Finds the tables that a command over many tables works on: from a file, a folder, a pattern, a URL or a catalog."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from hudi_py.errors import ConfigError
+from hudi_py.inspection.glue_tables import SCHEME, tables_in_glue
 from hudi_py.model.files import METADATA_FOLDER, join_path
 from hudi_py.storage.base import Storage
 
@@ -22,7 +23,8 @@ def tables_of(source: str, storage_options: Mapping[str, str]) -> tuple[str, ...
 
     Args:
         source: A file with one location a line (empty lines and lines that begin with ``#`` are left out; ``-`` is
-            standard input), a folder or a URL below which tables are looked for, or a pattern (``lake/*``).
+            standard input), a folder or a URL below which tables are looked for, a pattern (``lake/*``), or a database
+            in the catalog of AWS Glue (``glue://DATABASE``, ``glue://DATABASE/PATTERN``).
         storage_options: Options of the storage library.
 
     Raises:
@@ -47,6 +49,8 @@ def _find(source: str, options: Mapping[str, str]) -> Iterator[str]:
                 yield from _lines(file)
         except UnicodeDecodeError as error:
             raise ConfigError(f"{source} is not text; it should have one location per line") from error
+    elif source.startswith(SCHEME):
+        yield from tables_in_glue(source, options)
     # Before patterns: a folder may have brackets in its name.
     elif "://" in source or os.path.isdir(source):
         yield from tables_below(source, options)

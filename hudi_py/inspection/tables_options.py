@@ -19,8 +19,8 @@ _ONE_TABLE: Final = frozenset(
 )
 """Commands whose arguments are about one table, so that running them on many would rarely be meant."""
 _TABLES_HELP: Final = (
-    "Many tables instead of TABLE: a file with one location per line, a folder, a pattern, or a URL below which tables "
-    "lie. Prints one line for each table; exit code 6 if some failed."
+    "Many tables instead of TABLE: a file with one location per line, a folder, a pattern, a URL below which tables "
+    "lie, or glue://DATABASE. Prints one line for each table; exit code 6 if some failed."
 )
 _HELPS: Final = (
     ("tables", "SOURCE", None, _TABLES_HELP),
