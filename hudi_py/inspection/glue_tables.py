@@ -45,7 +45,7 @@ def tables_in_glue(source: str, options: Mapping[str, str]) -> Iterator[str]:
 def _listed(database: str, source: str, options: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
     try:
         import boto3
-        from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
     except ModuleNotFoundError as error:
         raise ConfigError(f"{source} needs boto3: pip install 'hudi_py[glue]'") from error
     given = {name: options[option] for option, name in _CLIENT_OPTIONS.items() if option in options}
@@ -58,6 +58,10 @@ def _listed(database: str, source: str, options: Mapping[str, str]) -> Iterator[
         if error.response.get("Error", {}).get("Code") == "EntityNotFoundException":
             raise ConfigError(f"{source}: the catalog has no database {database}") from error
         raise StorageError(f"{source}: {error}") from error
+    except NoRegionError as error:
+        raise ConfigError(
+            f"{source}: no region is known; set AWS_DEFAULT_REGION or --storage-option region=..."
+        ) from error
     except BotoCoreError as error:
         raise StorageError(f"{source}: {error}") from error
 

@@ -64,6 +64,11 @@ def test_what_is_not_there_is_named(options, monkeypatch):
     for source in ("glue://none", "glue://nothing", "glue://", "glue://lake/none_*"):
         with pytest.raises(ConfigError, match=source):
             tables_of(source, options)
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/none")
+    with pytest.raises(ConfigError, match="region"):
+        tables_of("glue://lake", {name: value for name, value in options.items() if name != "region"})
     monkeypatch.setenv("AWS_ENDPOINT_URL_GLUE", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     with pytest.raises(StorageError, match="glue://lake"):
