@@ -30,6 +30,7 @@ from hudi_py.timeline.timeline import Timeline
 FOLDER: Final = f"{OWN_FOLDER}/quarantine"
 _MANIFEST: Final = "manifest.json"
 _FILES: Final = "files"
+_EMPTYING: Final = "emptying"  # present from before the first file is deleted for good
 
 
 @attrs.frozen(kw_only=True)
@@ -156,23 +157,30 @@ def paths_of(files: Mapping[str, Iterable[str]]) -> list[str]:
     return [join_path(path, name) for path, names in files.items() for name in names]
 
 
+def is_emptied(storage: Storage, manifest: Manifest) -> bool:
+    """Whether its files are being deleted for good, or were to be when a process died."""
+    return storage.size(f"{manifest.folder}/{_EMPTYING}") is not None
+
+
 def purge(
     storage: Storage,
     permit: Permit,
     clock: Clock,
-    kept: Collection[str] = (),
+    kept: Callable[[], Collection[str]] = tuple,
     may: Callable[[Mapping[str, int]], bool] | None = None,
 ) -> tuple[str, ...]:
     """
     Delete the removals for good whose time in quarantine is over, see `removals_over`; return their names.
 
-    Those that are left to the store are only forgotten, once their files are gone.
+    Those that are left to the store are only forgotten, once their files are gone. A process that empties a removal
+    says so first, and looks then whether another one has begun to undo it, which looks in the other order: so without a
+    lock, too, at least one of the two notices.
 
     Args:
         storage: Of the table.
         permit: To delete data.
         clock: Tells which times are over.
-        kept: As for `removals_over`.
+        kept: Names of the removals that are being undone at the moment.
         may: Whether a removal may be deleted now, by the paths and sizes of its files; None for all.
     """
     # Looked at again, because deletion may have been forbidden while a long clean ran.
@@ -183,12 +191,17 @@ def purge(
         if manifest.tag is not None:  # one that an earlier attempt did not reach would stay for ever
             storage.tag_many(paths, manifest.tag)
 
-    for name in removals_over(storage, int(clock.now().timestamp() * 1000), kept, tag_again):
+    for name in removals_over(storage, int(clock.now().timestamp() * 1000), kept(), tag_again):
         manifest = load_manifest(storage, name)
         if may is not None and manifest is not None:
             held = sizes_held(storage, manifest)
             if not may({join_path(path, file): size for path, files in held.items() for file, size in files.items()}):
                 continue
+        announcement = f"{FOLDER}/{name}/{_EMPTYING}"
+        storage.replace(announcement, b"")
+        if name in kept():
+            storage.delete(announcement)
+            continue
         with noted(storage, () if manifest is None else tuple(manifest.files), clock):
             forget(storage, name)
         log.info("quarantine.purged", removal=name)
@@ -279,8 +292,9 @@ def refuse_under_undo(contents: Contents, timeline: Timeline, what: str) -> None
 
 
 def forget(storage: Storage, name: str) -> None:
-    """Delete a removal with its files for good; the manifest last, so that a crash leaves a removal to be found."""
+    """Delete a removal with its files for good; the manifest after them, so that after a crash it can be found."""
     storage.delete_folder(files_folder(name))
+    storage.delete(f"{FOLDER}/{name}/{_MANIFEST}")
     storage.delete_folder(f"{FOLDER}/{name}")
 
 

@@ -295,8 +295,7 @@ class CleanService:
         permit = permit or self.permit()
         store = self.contents.store
         with store.lock.held("quarantine"):  # an undo holds it, too, from its first look at the files to its end
-            undone = pending_undos(self.contents, store.load())
-            return purge(store.storage, permit, store.clock, undone, may)
+            return purge(store.storage, permit, store.clock, lambda: pending_undos(self.contents, store.load()), may)
 
     def _remember_leftovers(self, seen: Situation, plan: CleanPlan) -> None:
         """Forget files left by earlier cleans that are deleted by now, or that the plan deletes."""

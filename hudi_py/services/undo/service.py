@@ -41,7 +41,15 @@ from hudi_py.timeline.archive import is_archived
 from hudi_py.timeline.completions import contents_of, undone_by
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.hidden_leases import refuse_hiding_leased
-from hudi_py.timeline.quarantine import Manifest, forget, load_manifest, paths_of, pending_undos, sizes_held
+from hudi_py.timeline.quarantine import (
+    Manifest,
+    forget,
+    is_emptied,
+    load_manifest,
+    paths_of,
+    pending_undos,
+    sizes_held,
+)
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Begun, Requested, prepared
@@ -96,6 +104,8 @@ class UndoService:
                 forget(self._storage, name)
                 report = self._report(manifest, manifest.files)
                 return attrs.evolve(report, rollback=done.requested_time)
+            if name not in pending_undos(self.contents, self._store.load()):
+                self._refuse_emptied(manifest)
             self._checked(manifest)
             self._keep_from_store(manifest)
             files = self._checked(manifest)  # again: the store may have deleted some until a moment ago
@@ -208,6 +218,11 @@ class UndoService:
             raise RefusedError(self._no(manifest, why))
         return back
 
+    def _refuse_emptied(self, manifest: Manifest) -> None:
+        """Raise if what was found in quarantine is being deleted for good at this moment."""
+        if is_emptied(self._storage, manifest) or load_manifest(self._storage, manifest.name) is None:
+            raise RefusedError(self._no(manifest, "its time in quarantine is over, and its files are being deleted"))
+
     def _sizes_there(self, path: str) -> dict[str, int]:
         return {entry.name: entry.size_bytes or 0 for entry in self._storage.list(path, details=True)}
 
@@ -294,6 +309,8 @@ class UndoService:
             # Again: a lease that is taken from now on sees the undo.
             with requested.withdrawn_if_refused() as timeline:
                 refuse_hiding_leased(self.contents, timeline, manifest.name)
+                # Whoever empties the quarantine from now on sees the undo, too.
+                self._refuse_emptied(manifest)
         else:
             requested = Requested(store, pending)
         begun = requested.begin()
@@ -340,9 +357,12 @@ class UndoService:
         for path, outcome in outcomes.items():
             if isinstance(outcome, StorageFailure):
                 raise StorageError(f"{path} could not be put back: {outcome.message}; undo again", outcome.retryable)
-            if manifest.tag is not None and outcome is False and self._storage.size(path) is None:
-                raise StorageError(f"{path} was deleted by the store at this moment; what is left was put back")
-        return tuple(sorted(path for path, outcome in outcomes.items() if outcome is True))
+        restored = frozenset(path for path, outcome in outcomes.items() if outcome is True)
+        for path in manifest.paths():
+            # By the store, which has its own time; or by whoever empties the quarantine, who sees no undo of orphans.
+            if path not in restored and self._storage.size(path) is None:
+                raise StorageError(f"{path} was deleted for good at this moment; what is left was put back")
+        return tuple(sorted(restored))
 
     def _remove_clean(self, time: str) -> None:
         store = self._store

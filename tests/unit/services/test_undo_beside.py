@@ -1,0 +1,63 @@
+"""What is in quarantine, while one process puts it back and another one does something else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from hudi_py.errors import HudiError
+from hudi_py.runtime.clock import FixedClock
+from hudi_py.table import Table
+from hudi_py.timeline import quarantine
+from support.meanwhile import Meanwhile
+from support.tables import NOW, TableBuilder, at
+
+LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
+
+
+def history(layout=2):
+    builder = TableBuilder(layout)
+    for number in range(1, 4):
+        builder.commit(at(number), {"r0": ["f"], "r1": ["g"]})
+    return builder
+
+
+def opened(storage, clock, **settings):
+    return Table(storage, settings={"hoodie_py.clean.quarantine": True, **settings}, clock=clock)
+
+
+@LAYOUTS
+@pytest.mark.parametrize("kind", ["clean", "orphans"])
+@pytest.mark.parametrize("first", ["undo", "emptying"])
+@pytest.mark.parametrize("call", range(5))
+def test_undo_and_emptying_see_each_other_without_a_lock(layout, kind, first, call):
+    """Its time is over in the middle: what is undone is there as a whole, or the undo says that it is not."""
+    builder, name = history(layout), None
+    if kind == "clean":
+        name = opened(builder.storage, builder.clock).clean(commits_retained=1)[0].instant
+    else:
+        builder.put(f"r0/{builder.base_name('x', at(2)[:-7] + '1500000')}")
+        late = builder.clock.now() + timedelta(days=9000)
+        assert opened(builder.storage, builder.clock).orphans(older_than="0m", now=late).done
+        (name,) = quarantine.removals(builder.storage)
+    manifest = quarantine.load_manifest(builder.storage, name)
+    in_time, late = FixedClock(NOW + timedelta(days=6)), FixedClock(NOW + timedelta(days=8))
+    is_refused = []
+
+    def undo(storage):
+        try:
+            opened(storage, in_time).undo(name)
+        except HudiError:
+            is_refused.append(True)
+
+    def empty(storage):
+        opened(storage, late).empty_quarantine()
+
+    one, other = (undo, empty) if first == "undo" else (empty, undo)
+    one(Meanwhile(builder.storage, lambda: other(builder.storage), n=call))
+    there = set(builder.storage.files())
+    assert is_refused or there.issuperset(manifest.paths())
+    table = opened(builder.storage, FixedClock(NOW + timedelta(days=9)))
+    assert not table.timeline.pending()
+    assert not [each for each in table.check() if each.severity.value == "error"]
