@@ -119,8 +119,8 @@ def _entry(file: FileExplanation) -> dict[str, Any]:
         "bytes": file.size_bytes,
         "file_id": file.file_id,
         "base_instant": file.base_instant_time,
-        "verdict": "deleted" if file.deleted_by is not None else "removable" if file.removable else "kept",
-        "deleted_by": None if file.deleted_by is None else file.deleted_by.requested_time,
+        "verdict": "deleted" if file.is_gone else "removable" if file.removable else "kept",
+        "deleted_by": file.quarantine if file.deleted_by is None else file.deleted_by.requested_time,
         "rule": file.rule,
         "also": list(file.also),
         "written_by": None
@@ -146,7 +146,7 @@ def _print(explanation: Explanation) -> None:
     for file in explanation.files:
         say()
         say(f"{file.path}  {render.human_bytes(file.size_bytes)}, {file.kind}")
-        if file.deleted_by is not None:
+        if file.is_gone:
             say(f"  deleted     {file.rule}")
             for fact in file.also:
                 say(f"  also        {fact}")

@@ -1,5 +1,5 @@
 """
-Which clean deleted a file, as the timeline and its archive tell it.
+Which clean deleted a file, as the timeline and its archive tell it; and of others, what else took it away.
 
 A completed clean names the files of each partition, and the policy by which it chose them. Archival keeps that, so the
 answer outlives the clean on the active timeline.
@@ -17,10 +17,12 @@ from hudi_py.errors import CorruptMetadata
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import iso_utc
+from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.services.clean.planning.plan import APPROVED_BY, RUN_BY
 from hudi_py.timeline.archive import load_archived_contents
+from hudi_py.timeline.completions import contents_of
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.quarantine import load_manifest
+from hudi_py.timeline.quarantine import load_manifest, removals
 
 
 @attrs.frozen(kw_only=True)
@@ -53,6 +55,62 @@ class Deletion:
         policy = self.policy or "unknown"
         ran = f"; {self.run_by} ran it" if self.run_by else ""
         return f"deleted by clean {self.clean.requested_time}{done}, by the policy {policy}{kept}{asked}{ran}"
+
+
+@attrs.frozen(kw_only=True)
+class Removal:
+    """
+    A file that something else than a clean took away.
+
+    Args:
+        path: Relative to the table.
+        why: What took it away, and why, as a sentence.
+        by: The rollback or restore; None for a search for orphans.
+        quarantine: Name of the removal in quarantine that holds it; None if it was deleted.
+        undo_until: Until when it can be put back, in ISO 8601.
+    """
+
+    path: str
+    why: str
+    by: Instant | None = None
+    quarantine: str | None = None
+    undo_until: str | None = None
+
+
+def removals_of(contents: Contents, is_wanted: Callable[[str, str], bool]) -> Iterator[Removal]:
+    """
+    The files that completed rollbacks and restores of the active timeline deleted, and those orphans in quarantine.
+
+    Args:
+        contents: The table's timeline.
+        is_wanted: As for `deletions_of`.
+    """
+    storage, timeline = contents.store.storage, contents.store.load()
+    for instant, content in contents_of(contents, timeline.completed(Action.ROLLBACK, Action.RESTORE)):
+        done: tuple[RollbackMetadata, ...] = (content,) if isinstance(content, RollbackMetadata) else ()
+        if isinstance(content, RestoreMetadata):
+            done = tuple(each for some in content.rollbacks.values() for each in some)
+        for rollback in done:
+            for partition, result in rollback.partitions.items():
+                for name in (text.rpartition("/")[2] for text in result.success_delete_files):
+                    if is_wanted(partition, name):
+                        undone = ", ".join(rollback.commits_rollback)
+                        yield Removal(
+                            path=join_path(partition, name),
+                            why=f"deleted by {instant}, which undid {undone}",
+                            by=instant,
+                        )
+    for name in removals(storage):
+        try:
+            manifest = load_manifest(storage, name)
+        except CorruptMetadata:  # `check` reports it
+            continue
+        # Those of cleans are told with the clean.
+        for path in () if manifest is None or manifest.kind == "clean" else manifest.paths():
+            folder, _, file = path.rpartition("/")
+            if manifest is not None and is_wanted(folder, file):
+                why = f"moved into quarantine by {name}: {manifest.reasons.get(path, 'no instant knows it')}"
+                yield Removal(path=path, why=why, quarantine=name, undo_until=iso_utc(manifest.until_ms))
 
 
 def deletions_of(contents: Contents, table: TableConfig, is_wanted: Callable[[str, str], bool]) -> list[Deletion]:

@@ -23,7 +23,7 @@ from hudi_py.services.clean.planning.situation import Situation
 from hudi_py.services.clean.planning.stored_plan import planned_names
 from hudi_py.services.clean.retention.policy import PartitionJudgement, Reason
 from hudi_py.services.clean.service import CleanService
-from hudi_py.services.explain.deleted import deletions_of
+from hudi_py.services.explain.deleted import deletions_of, removals_of
 from hudi_py.services.explain.explain import (
     Awaited,
     Need,
@@ -58,7 +58,8 @@ class FileExplanation:
         written_by: The instant that wrote it; None if there is none or it is unknown.
         origin: ``completed``, ``requested``, ``inflight``, ``archived``, ``orphan`` or ``unknown``.
         conditions: What must happen before it is deleted; empty if the next clean deletes it.
-        deleted_by: The clean that deleted it, of a file that is not there any more.
+        deleted_by: The clean, rollback or restore that deleted it, of a file that is not there any more.
+        quarantine: The search for orphans that moved it into quarantine.
     """
 
     path: str
@@ -74,6 +75,12 @@ class FileExplanation:
     replaced_by: str | None = None
     conditions: tuple[Awaited, ...] = ()
     deleted_by: Instant | None = None
+    quarantine: str | None = None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is not in the table any more."""
+        return self.deleted_by is not None or self.quarantine is not None
 
 
 @attrs.frozen(kw_only=True)
@@ -155,9 +162,26 @@ class Explainer:
             )
 
     def deleted(self, target: str) -> Iterator[FileExplanation]:
-        """Explain files that a clean deleted."""
+        """Explain files that a clean deleted; of others, what else took them away."""
         name, contents = self._relative(target), self._service.contents
-        for deletion in deletions_of(contents, self._service.table, lambda path, file: _is_named(file, path, name)):
+
+        def is_wanted(path: str, file: str) -> bool:
+            return _is_named(file, path, name)
+
+        deletions = deletions_of(contents, self._service.table, is_wanted)
+        for removal in () if deletions else removals_of(contents, is_wanted):
+            parsed = parse_data_file(removal.path.rpartition("/")[2])
+            back = f"in quarantine until {removal.undo_until}; hudi-py undo TABLE {removal.quarantine}"
+            yield FileExplanation(
+                path=removal.path,
+                kind="unknown file" if parsed is None else _kind(parsed),
+                file_id=None if parsed is None else parsed.file_id,
+                rule=removal.why,
+                also=() if removal.quarantine is None else (back,),
+                deleted_by=removal.by,
+                quarantine=removal.quarantine,
+            )
+        for deletion in deletions:
             parsed = parse_data_file(deletion.path.rpartition("/")[2])
             back = f"in quarantine until {deletion.undo_until}; hudi-py undo TABLE {deletion.clean.requested_time}"
             yield FileExplanation(

@@ -80,3 +80,29 @@ def test_who_approved_the_removal_is_named(is_archived):
         builder.table().archive(keep_min_commits=2, keep_max_commits=3)
     (found,) = builder.table().explain(asked.files[0].path).files
     assert "; ann approved it" in found.rule
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_what_a_rollback_a_restore_or_a_search_for_orphans_took_is_told(layout):
+    """A clean knows nothing of these files; they are told by what undid their write, or by why nobody knew them."""
+    builder = TableBuilder(layout)
+    for number in range(1, 5):
+        builder.commit(at(number), {"r0": ["f"]})
+    builder.table().create_savepoint(at(2))
+    builder.clock.move(timedelta(seconds=1))
+    builder.table().restore(at(2))
+    times = [at(3), at(4), "20260601010000000"]
+    builder.commit(times[2], {"r0": ["f"]})
+    builder.clock.move(timedelta(hours=2))
+    builder.table().rollback(times[2])
+    last = [f"r0/{builder.base_name('f', time)}" for time in times]
+    builder.clock.move(timedelta(seconds=1))
+    stranger = f"r0/{builder.base_name('x', at(1)[:-7] + '1500000')}"
+    builder.put(stranger)
+    assert builder.table().orphans(older_than="0m", now=builder.clock.now() + timedelta(days=9000)).done == (stranger,)
+    found = {path: builder.table().explain(path).files[0] for path in (*last, stranger)}
+    assert [found[path].deleted_by.action.value for path in last] == ["restore", "restore", "rollback"]
+    assert [found[path].rule.rpartition(", ")[2] for path in last] == [f"which undid {time}" for time in times]
+    assert "no instant has its time" in found[stranger].rule
+    assert found[stranger].also[0].endswith(f"hudi-py undo TABLE {found[stranger].quarantine}")
+    assert all(each.is_gone for each in found.values())
