@@ -21,6 +21,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline.lock import NoLock
 from hudi_py.txn.file_lock import NAME, FileLock
 from hudi_py.txn.lease_lock import CLOCKS_MS_MAX, TABLE_LOCK, parse_lease
+from hudi_py.txn.turns import place_of
 
 _FOLDER: Final = ".hoodie"
 
@@ -102,4 +103,4 @@ def _locked(storage: Storage, expire_ms: int, clock: Clock) -> str | None:
 
 
 def _is_elsewhere(storage: Storage, config: LockConfig) -> bool:
-    return config.folder.rstrip("/") not in ("", f"{storage.root}/{_FOLDER}")
+    return bool(config.folder) and place_of(config.folder) != place_of(f"{storage.root}/{_FOLDER}")

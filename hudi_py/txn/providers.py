@@ -17,6 +17,7 @@ from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
+from hudi_py.txn.turns import place_of
 
 PLUGINS: Final = "hudi_py.lock_providers"
 
@@ -92,7 +93,7 @@ class InProcessLock:
     def __init__(self, root: str, wait_ms: int) -> None:
         with _LOCKS_GUARD:
             # Never removed: a thread that still waits for the lock must wait for the same one.
-            self._lock = _LOCKS.setdefault(root, threading.Lock())
+            self._lock = _LOCKS.setdefault(place_of(root), threading.Lock())
         self._root, self._wait_ms = root, wait_ms
 
     def try_acquire(self, purpose: str) -> bool:

@@ -26,6 +26,7 @@ from hudi_py.txn.file_lock import FileLock
 from hudi_py.txn.lease_lock import LeaseLock
 from hudi_py.txn.other_locks import Unlocked, other_holder
 from hudi_py.txn.providers import InProcessLock, LockProvider, plugin, plugin_names
+from hudi_py.txn.turns import place_of
 from hudi_py.txn.zookeeper_lock import ZookeeperLock
 
 _META_FOLDER = ".hoodie"
@@ -222,8 +223,10 @@ def _place(storage: Storage, config: LockConfig) -> tuple[Storage, str]:
         ConfigError: That storage does not create files atomically, or Hudi does not count on it.
     """
     given = config.folder.rstrip("/") or f"{storage.root}/{_META_FOLDER}"
-    if given == storage.root or given.startswith(storage.root + "/"):
-        folder = given[len(storage.root) + 1 :]
+    # By the place and not by the text, so that the lock in the table is known for what it is however it is called.
+    root, place = place_of(storage.root), place_of(given)
+    if place == root or place.startswith(root + "/"):
+        folder = place[len(root) + 1 :]
     else:
         storage, folder = open_storage(given), ""
     scheme, separator, _ = storage.root.partition("://")

@@ -86,7 +86,7 @@ def taking_turns(root: str) -> Iterator[None]:
         RefusedError: The caller makes the rows of a write to this table; or the thread that has the turn waits for a
             table whose turn this one has.
     """
-    table = _table(root)
+    table = place_of(root)
     if any(taking.table == table and not taking.is_over for taking in _taken.get()):
         raise RefusedError(
             f"{root} is being written with rows that come from the code that calls this (a generator or stream); it "
@@ -145,7 +145,7 @@ def _closes_circle(turn: _Turn | None, ours: int) -> bool:
 
 def after_turn(root: str, call: Callable[[], object]) -> None:
     """Make a call that may take long, or wait for another thread: once this thread's turn, if it has it, is over."""
-    calls = _mine.later.get(_table(root))
+    calls = _mine.later.get(place_of(root))
     if calls is None:
         call()
     else:
@@ -155,7 +155,7 @@ def after_turn(root: str, call: Callable[[], object]) -> None:
 @contextmanager
 def taking_rows(root: str) -> Iterator[None]:
     """While a write that has its turn takes its rows from the caller: refuse whatever else this asks of the table."""
-    taking = _Taking(_table(root))
+    taking = _Taking(place_of(root))
     before = _taken.set((*_taken.get(), taking))
     try:
         yield
@@ -164,11 +164,11 @@ def taking_rows(root: str) -> Iterator[None]:
         _taken.reset(before)
 
 
-def _table(root: str) -> str:
-    """By the folder itself, because two threads may come to it by different links, or names of one store."""
+def place_of(root: str) -> str:
+    """Return one name for the place of a table: two threads may come to it by other links, or names of a store."""
     scheme, separator, rest = root.partition("://")
-    if not separator:
-        return os.path.realpath(root)
+    if not separator or scheme.lower() == "file":
+        return os.path.realpath(rest if separator else root.removeprefix("file:"))
     # As Hadoop calls it, in whose settings the same table may be named.
     scheme = "s3" if scheme.lower() == "s3a" else scheme.lower()
     return f"{scheme}://{rest.rstrip('/')}"
