@@ -43,6 +43,7 @@ _NAMES: Final = {"#k": _KEY, "#v": _VERSION, "#o": _OWNER}
 _IS_FREE: Final = "attribute_not_exists(#k)"
 _IS_VERSION: Final = "attribute_exists(#k) AND #v = :v"
 _IS_OURS: Final = f"{_IS_VERSION} AND #o = :o"
+_IS_BY_US: Final = "attribute_exists(#k) AND #o = :o"
 
 
 @attrs.frozen
@@ -99,7 +100,8 @@ class DynamoDBLock:
         # The thread first: a renewal after the release would find no item, and report a lost lock.
         self._renewals.stop()
         version, self._version = self._version, None
-        if version is None or not self._conditional("delete_item", _IS_OURS, {":v": {"S": version}}):
+        # Whatever its version: the answer to the last renewal may have been lost.
+        if version is None or not self._conditional("delete_item", _IS_BY_US, {}):
             log.warning("lock.lost", path=self._where)
 
     def is_ours(self) -> bool:
@@ -130,23 +132,26 @@ class DynamoDBLock:
                 )
             except StorageError as error:
                 log.warning("lock.not_renewed", why=str(error))
-                arrived = self._has_version(version)  # only the answer may be lost
-                if not arrived:
-                    # Nobody knows, or the item is as before: the lease is not over, there is time for another try.
-                    return arrived is None or self._has_version(self._version) is not False
-                is_ours = True
-            if is_ours:
-                self._version, self._renewed = version, began
-            else:
-                self._version = None
-            return is_ours
+                is_ours = False
+            self._version = version if is_ours else self._held_version()
+            if self._version == version:
+                self._renewed = began
+            return self._version is not None
 
-    def _has_version(self, version: str) -> bool | None:
-        """Whether the item has it; None if that cannot be found out."""
+    def _held_version(self) -> str | None:
+        """Version of the item if it has our name, as after a renewal whose answer was lost; None if it has not."""
+        try:
+            found = self._read()
+        except StorageError:  # nobody knows: the lease is not over, there is time for another try
+            return self._version
+        return None if found is None or _text(found, _OWNER) != self._owner else _text(found, _VERSION)
+
+    def _has_version(self, version: str) -> bool:
+        """Whether the item is known to have it."""
         try:
             found = self._read()
         except StorageError:
-            return None
+            return False
         return found is not None and _text(found, _VERSION) == version
 
     def _new_item(self) -> dict[str, dict[str, str]]:
@@ -158,11 +163,13 @@ class DynamoDBLock:
         }
 
     def _put(self, item: Mapping[str, Any], condition: str, values: Mapping[str, Any]) -> bool:
+        version = item[_VERSION]["S"]
         try:
-            return self._conditional("put_item", condition, values, Item=item)
+            # The client repeats a request whose answer was lost, and the repetition is refused because the first one
+            # arrived: the item is ours, and waiting for it would take a whole lease.
+            return self._conditional("put_item", condition, values, Item=item) or self._has_version(version)
         except StorageError:
-            # Only the answer was lost: the item is ours, and waiting for it would take a whole lease.
-            if self._has_version(item[_VERSION]["S"]):
+            if self._has_version(version):
                 return True
             raise
 

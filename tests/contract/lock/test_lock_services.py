@@ -246,6 +246,43 @@ def test_a_lost_request_or_answer_leaves_no_doubt(settings, verb, loses):
         assert lock._read() is None
 
 
+@pytest.mark.parametrize("work", ["acquire", "renew", "release"])
+def test_a_request_that_the_client_repeats_finds_what_the_first_one_left(settings, work):
+    """The answer to the first was lost, and the second is refused: the lock is ours, and nobody waits for a lease."""
+    from botocore.exceptions import ConnectionClosedError
+
+    from hudi_py.config.lock import lock_config
+
+    lock = DynamoDBLock(lock_config(settings(DYNAMODB)).dynamodb)
+    assert lock._read() is None
+    session = lock._client._endpoint.http_session
+    send, lost = session.send, []
+
+    def lose_an_answer(request):
+        answer = send(request)
+        if not lost and b"GetItem" not in request.headers.get("X-Amz-Target", b""):
+            lost.append(request)
+            raise ConnectionClosedError(endpoint_url=request.url)
+        return answer
+
+    if work != "acquire":
+        assert lock.try_acquire("work")
+        lock._renewals.stop()
+    session.send = lose_an_answer
+    if work == "acquire":
+        assert lock.try_acquire("work")
+        lock._renewals.stop()
+    elif work == "renew":
+        assert lock.renew()
+    else:
+        lock.release()
+    assert len(lost) == 1
+    if work != "release":
+        assert lock.is_ours()
+        lock.release()
+    assert lock._read() is None
+
+
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_service_that_does_not_answer_is_an_error(make_lock, provider):
     """Nothing is done without the lock; it ends within the time-outs."""
