@@ -8,6 +8,7 @@ Source: rules/table-services E-30 to E-45; Hudi ``ClusteringPlanActionExecutor``
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 
 import attrs
 
@@ -45,6 +46,7 @@ from hudi_py.services.rewriting.expected import Expected, expected, measured
 from hudi_py.services.rewriting.left_pending import LeftPending, note_left, refuse_in_the_way
 from hudi_py.services.rewriting.named import not_pending
 from hudi_py.services.rewriting.progress import OnGroup
+from hudi_py.services.rewriting.publish import taken_back_if_overtaken
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.completions import pending_targets
@@ -308,8 +310,21 @@ class ClusteringService:
             raise UnsupportedTable(left.reason)
         if instant.state is State.INFLIGHT or requested_time in pending_targets(store.load(), self.contents):
             take_back(store, self.settings, requested_time, self.roll_back)
-        with Attempt(store, self.settings, requested_time) as attempt:
+        with (
+            taken_back_if_overtaken(requested_time, partial(self._take_back, requested_time)),
+            Attempt(store, self.settings, requested_time) as attempt,
+        ):
             return self._attempt(requested_time, attempt)
+
+    def _take_back(self, requested_time: str) -> None:
+        """Roll an attempt back, and withdraw its plan if that no longer holds: until then it stops writers."""
+        store = self.contents.store
+        take_back(store, self.settings, requested_time, self.roll_back)
+        with store.lock.held(f"clustering {requested_time}"):
+            instant = self._named(requested_time)
+            found = self._stored.opened(instant)
+            if isinstance(found, str):
+                withdraw(store, [instant], found)
 
     def _attempt(self, requested_time: str, attempt: Attempt) -> RewriteResult:
         store = self.contents.store

@@ -49,7 +49,7 @@ from hudi_py.services.log_compaction.plan import (
     why_outdated,
 )
 from hudi_py.services.rewriting.left_pending import note_left, refuse_in_the_way
-from hudi_py.services.rewriting.publish import publish
+from hudi_py.services.rewriting.publish import publish, taken_back_if_overtaken
 from hudi_py.services.rewriting.result import RewriteResult
 from hudi_py.timeline.fence import put_up_fence
 from hudi_py.timeline.markers import delete_markers_of_completed
@@ -225,7 +225,10 @@ class LogCompactionService(MergingService):
         self.take_back(requested_time)
         # Before it is inflight, so that an outdated plan is left as it is.
         self._valid(requested_time)
-        with Attempt(self.contents.store, self.metadata_table.settings, requested_time) as attempt:
+        with (
+            taken_back_if_overtaken(requested_time, partial(self._take_back_overtaken, requested_time)),
+            Attempt(self.contents.store, self.metadata_table.settings, requested_time) as attempt,
+        ):
             begun = self.begin(requested_time, attempt)
             found = self._valid(requested_time)
             job, works = self._job(begun.instant, found), found.works
@@ -244,6 +247,14 @@ class LogCompactionService(MergingService):
             )
         bytes_before = sum(log.size_bytes or 0 for work in works for log in work.planned.log_files)
         return self.result(requested_time, metadata, written, bytes_before=bytes_before, started=started)
+
+    def _take_back_overtaken(self, requested_time: str) -> None:
+        """Roll an attempt back, and withdraw its plan if that no longer holds."""
+        self.take_back(requested_time)
+        found = self._opened(requested_time)
+        if isinstance(found, str):
+            log.warning("log_compaction.withdrawn", instant=requested_time, why=found)
+            self.cancel(requested_time)
 
     def cancel(self, requested_time: str) -> None:
         """

@@ -6,10 +6,11 @@ Before the completed file nothing of it is visible; the next run rolls the attem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 
-from hudi_py.errors import ConflictError
+from hudi_py.errors import ConflictError, HudiError
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.rows.written import WrittenFile
@@ -21,6 +22,32 @@ from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.attempt import Attempt
 from hudi_py.txn.beginners import Beginners, ready_after
 from hudi_py.txn.commit import Begun
+
+
+class Overtaken(ConflictError):
+    """Another process changed what was rewritten, so the attempt, which is still its own, cannot complete."""
+
+
+@contextmanager
+def taken_back_if_overtaken(instant_time: str, take_back: Callable[[], None]) -> Iterator[None]:
+    """
+    Take an attempt back at once if another process was faster, so that neither its files nor its plan hinder others.
+
+    What cannot be taken back now is left as a crash would leave it.
+
+    Args:
+        instant_time: Requested time of the rewrite.
+        take_back: Rolls the attempt back, and withdraws a plan that no longer holds; the attempt is over by then, and
+            its note says that it failed.
+    """
+    try:
+        yield
+    except Overtaken:
+        try:
+            take_back()
+        except HudiError as error:
+            log.warning("rewrite.left", instant=instant_time, why=str(error))
+        raise
 
 
 def publish(
@@ -53,6 +80,7 @@ def publish(
 
     Raises:
         ConflictError: Another process completed it, or took it over or took it back meanwhile.
+        Overtaken: *check* raised a `ConflictError`.
     """
     storage, time = contents.store.storage, begun.instant.requested_time
     stats: dict[str, list[WriteStat]] = {}
@@ -71,7 +99,7 @@ def publish(
         # An attempt whose heartbeat expired counts as dead, and may be rolled back by another process.
         attempt.check()
         if check is not None:
-            check(ready.timeline)
+            _check(check, ready.timeline)
         markers = read_markers(storage, time) or frozenset()
         # Whoever rolls this attempt back deletes its markers; a file without one may already be deleted.
         if not paths <= {marker.path for marker in markers}:
@@ -87,3 +115,10 @@ def publish(
         attempt.end()
     log.info("rewrite.completed", instant=time, operation=operation, files_written=len(paths))
     return metadata
+
+
+def _check(check: Callable[[Timeline], None], timeline: Timeline) -> None:
+    try:
+        check(timeline)
+    except ConflictError as error:
+        raise Overtaken(str(error)) from error
