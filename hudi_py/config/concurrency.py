@@ -71,6 +71,16 @@ def failed_writes_policy(settings: Settings) -> str:
     return "EAGER" if settings[keys.CONCURRENCY_MODE] == SINGLE_WRITER else "LAZY"
 
 
+def shows_its_pulse(settings: Settings) -> bool:
+    """
+    Return whether others tell by heartbeats whether a write or rewrite is running.
+
+    So with several writers under every policy: one that never rolls back failed writes itself may run beside others
+    that do, and these take a write without a heartbeat for dead.
+    """
+    return failed_writes_policy(settings) == "LAZY" or settings[keys.CONCURRENCY_MODE] != SINGLE_WRITER
+
+
 def concurrency_of(settings: Settings) -> Concurrency:
     """
     Return how a write deals with other writers.

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
-from hudi_py.config.concurrency import failed_writes_policy
+from hudi_py.config.concurrency import shows_its_pulse
 from hudi_py.config.settings import Settings
 from hudi_py.errors import HudiError, NotFound
 from hudi_py.model.files import OWN_FOLDER
@@ -48,7 +48,7 @@ class Attempt:
 
     def __init__(self, store: TimelineStore, settings: Settings, instant_time: str) -> None:
         self._storage, self._time = store.storage, instant_time
-        self._is_shared = failed_writes_policy(settings) == "LAZY"
+        self._is_shared = shows_its_pulse(settings)
         self._heart = Heart(store.storage, store.clock, Rhythm.of(settings))
         self._note = b""
 
@@ -85,7 +85,7 @@ class Attempt:
         Check, right before completing, that nobody can have taken the attempt for dead.
 
         Raises:
-            ConflictError: With the failed-writes policy LAZY: the heartbeat expired or was removed.
+            ConflictError: With several writers, or the failed-writes policy LAZY: the heartbeat expired or was removed.
         """
         # Otherwise there is one process by agreement, and whether it was taken over shows in its markers.
         if self._is_shared:
@@ -120,7 +120,7 @@ def take_back(store: TimelineStore, settings: Settings, instant_time: str, roll_
         roll_back: Rolls back the attempt; it refuses if a heartbeat shows that the attempt is running.
     """
     # Unless several processes work on the table, by agreement nobody else is at work, whatever the heartbeat's age.
-    if failed_writes_policy(settings) != "LAZY":
+    if not shows_its_pulse(settings):
         forget_attempt(store.storage, instant_time)
     roll_back(instant_time)
     forget_attempt(store.storage, instant_time)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
-from hudi_py.config.concurrency import concurrency_of, failed_writes_policy
+from hudi_py.config.concurrency import concurrency_of, shows_its_pulse
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig, TableType
 from hudi_py.errors import ConflictError, HudiError, OutcomeUnknown, RefusedError, StorageError
@@ -63,7 +63,7 @@ class WriteTransaction:
         metadata_table: Updated with the commit before it completes.
         begun: The inflight instant of the write.
         rolled_back: Failed writes that were rolled back before this one began.
-        heart: Writes heartbeats while the write runs; only with the failed-writes policy LAZY.
+        heart: Writes heartbeats while the write runs; with several writers, or the failed-writes policy LAZY.
         beginners: Other writers that are waited for before the write completes; None if none is expected.
         is_sent: Whether the completed file was sent: before that, no answer that was lost leaves the commit in doubt.
         is_completed: Whether the completed file is there, so that only the clean-up is owed.
@@ -280,8 +280,8 @@ def begin_write(
     Begin a commit: recover the properties, roll back failed writes, create requested and inflight (G-1, G-2).
 
     Failed writes are rolled back before the new instant time is chosen, as in Hudi 1.1. All other steps are done under
-    the table's lock. With the failed-writes policy LAZY, the write has a heartbeat, which starts before its requested
-    instant and ends after its completed one (B-5).
+    the table's lock. With several writers, or the failed-writes policy LAZY, the write has a heartbeat, which starts
+    before its requested instant and ends after its completed one (B-5).
 
     Raises:
         ConfigError: The settings for several writers contradict each other; nothing is written.
@@ -310,7 +310,7 @@ def begin_write(
         # The record of this commit has to come after that compaction in the metadata table.
         time = store.new_time(timeline, after=metadata_table.compact(timeline))
         heart = None
-        if failed_writes_policy(settings) == "LAZY":
+        if shows_its_pulse(settings):
             # Before the requested instant: a pending write without a heartbeat counts as dead.
             heart = Heart(store.storage, store.clock, Rhythm.of(settings))
             heart.start(time)

@@ -9,7 +9,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from hudi_py.errors import ConflictError, NotFound, ServiceFailed
+from hudi_py.errors import ConflictError, HudiError, NotFound, ServiceFailed
 from hudi_py.local.rows import ArrowRows
 from hudi_py.model.instant import Action
 from hudi_py.runtime.clock import FixedClock
@@ -147,6 +147,30 @@ def test_a_write_that_nobody_touched_is_put_onto_the_newer_state(version):
     assert service(storage).write(overtaken, "UPSERT").retries == 0
     assert ("ap", "n", 20) in contents(storage)
     assert ("eu", "a", 5) in contents(storage)
+
+
+NEVER = {"hoodie.clean.failed.writes.policy": "NEVER"}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_writer_that_rolls_nothing_back_shows_that_it_runs(version):
+    """Others have another policy, and take a write without a heartbeat for dead."""
+    storage = table(version)
+    overtaken = Overtaken(storage, [("n", "eu", 20)], [ACTORS["upsert"], SERVICES["clean"]])
+    assert service(storage, **NEVER).write(overtaken, "INSERT").retries == 0
+    assert not writes.open_table(storage).timeline.of([Action.ROLLBACK]).instants
+    # Nor does one that rolls nothing back take the attempt of another for dead.
+    begun = []
+
+    def another(*_):
+        begun.append(1)
+        if len(begun) == 1:
+            with pytest.raises(HudiError, match="its writer is at work"):
+                writes.open_table(storage, **SEVERAL, **NEVER).cluster()
+
+    opened = writes.open_table(storage, **SEVERAL, **NEVER)
+    assert opened.run_clustering(opened.services.clustering(on_group=another))
+    assert begun
 
 
 def _properties(storage):
