@@ -158,6 +158,9 @@ class OpenedTable(Shown):
         from hudi_py.mdt.listing import open_snapshot
 
         opened = open_snapshot(self._store, self.config, self.settings)
+        if not opened[0].instants:  # the table is new, or its instants have moved
+            self.refresh_if_moved()
+            opened = open_snapshot(self._store, self.config, self.settings)
         self.__dict__.pop("timeline", None)  # after `refresh_timeline` there is an older one
         return opened
 
@@ -169,10 +172,18 @@ class OpenedTable(Shown):
     def refresh(self) -> Self:
         """Forget what was loaded, so that the next call reads the current state of the table."""
         self.config = read_table_config(self.storage)
+        if not self.config.is_laid_out_as(self._store.config):  # upgraded since: its instants are in another place
+            self._store = self._store.afresh(self.config)
+            self._contents = Contents(self._store)
         if self.config.properties.get(POLICY, "") != self._store.deletion.policy:
             self._follow_policy()
         self._forget()
         return self
+
+    def refresh_if_moved(self) -> None:
+        """As `refresh`, if another process has upgraded or downgraded the table since: nothing is where it was."""
+        if not read_table_config(self.storage).is_laid_out_as(self._store.config):
+            self.refresh()
 
     def refresh_timeline(self) -> Self:
         """

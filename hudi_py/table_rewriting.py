@@ -40,6 +40,7 @@ class TableRewriting(TableView):
         """The services of the table, for callers who need their single steps."""
         from hudi_py.table_services import TableServices
 
+        self.refresh_if_moved()
         return TableServices(self)
 
     def _changed(self, action: Callable[[], T], *, recorded: bool = False, beside: bool = False) -> T:

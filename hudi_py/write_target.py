@@ -58,6 +58,7 @@ class WriteTarget:
         self._settings = settings
         self._clock = clock
         self._table: TableView | None = None
+        self._version = 0  # of the table when it was checked
         # Both checks read files, so each is made once: an existing table never gets buckets, or other paths, later.
         self._are_buckets_checked = False
         self._are_paths_checked = False
@@ -125,6 +126,10 @@ class WriteTarget:
             ConfigError: The settings are not those of the table's other writers.
             UnsupportedTable: hudi_py does not write this kind of table.
         """
+        if table.config.version != self._version:  # upgraded since it was opened
+            table.require(WRITE_USE)
+            require_same_table(self._settings, table.config, self._storage.root)
+            self._version = table.config.version
         if generator.times and not self._are_paths_checked:
             check_stored_paths(self._storage, table.snapshot().slices_with_rows(), generator)
             self._are_paths_checked = True
@@ -172,6 +177,7 @@ class WriteTarget:
         table = TableView(self._storage, settings=self._settings.as_dict(), clock=self._clock)
         table.require(WRITE_USE)
         require_same_table(self._settings, table.config, self._storage.root)
+        self._version = table.config.version
         return table
 
     def _check_new(self, rows: IncomingRows, operation: str) -> None:

@@ -78,6 +78,14 @@ class TableConfig:
         """What is specific to the table's version."""
         return FORMATS[self.version]
 
+    def is_laid_out_as(self, other: TableConfig) -> bool:
+        """Whether instants have the same places, names, form and time zone: an upgrade or downgrade changes these."""
+
+        def layout(config: TableConfig) -> tuple[object, ...]:
+            return config.version, config.timeline_folder, config.history_folder, config.timezone
+
+        return layout(self) == layout(other)
+
     @property
     def layout_version(self) -> int:
         """Version of the timeline layout, to show to people; code uses `format`."""

@@ -23,6 +23,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline.deletion import DeletionSwitch
 from hudi_py.timeline.leases import LeaseFolder
 from hudi_py.timeline.lock import NO_LOCK, Lock
+from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.timeline import Timeline, build_timeline
 
 _TIMES_FOLDER = f"{OWN_FOLDER}/times"
@@ -139,6 +140,20 @@ class TimelineStore:
     def path(self, instant: Instant) -> str:
         """Path of the instant's file, relative to the table."""
         return f"{self.folder}/{instant.file_name or self.layout.file_name(instant)}"
+
+    def refuse_if_moved(self) -> None:
+        """
+        Raise before an action begins in a timeline that is the table's no longer.
+
+        Raises:
+            ConflictError: Another process has upgraded or downgraded the table since it was opened.
+        """
+        now = read_table_config(self.storage)
+        if not now.is_laid_out_as(self.config):
+            raise ConflictError(
+                f"{self.storage.root} was changed from table version {self.config.version} to {now.version}, or its "
+                "timeline moved, since it was opened here; nothing was changed, try again"
+            )
 
     def read(self, instant: Instant) -> bytes:
         """

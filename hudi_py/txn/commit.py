@@ -26,6 +26,7 @@ from hudi_py.model.words import shell_word
 from hudi_py.runtime.log import log
 from hudi_py.timeline.completions import pending_targets
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.lock import NO_LOCK
 from hudi_py.timeline.store import Said, TimelineStore
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.conflict import Verdict, judge
@@ -72,10 +73,10 @@ class Prepared:
         Store the plan.
 
         Raises:
-            ConflictError: The timeline has an instant of that time and action.
+            ConflictError: The timeline has an instant of that time and action, or is the table's no longer.
             ConfigError: Another process holds a lock of the table, and this one has none.
         """
-        self.store.lock.look()
+        _look(self.store)
         return Requested(self.store, self.store.request(self.action, self.time, plan))
 
     def open(self) -> Begun:
@@ -86,7 +87,7 @@ class Prepared:
             ConflictError: Another process has begun it at the same time.
             ConfigError: As `request`.
         """
-        self.store.lock.look()
+        _look(self.store)
         # Loaded here and not taken from the caller: a savepoint of the same time may have been begun since.
         timeline = self.store.load()
         found = timeline.find(self.time, self.action)
@@ -287,6 +288,14 @@ def _held_against(check: Callable[[Timeline], None] | None, store: TimelineStore
         check(store.load())
     except HudiError as error:
         raise ConflictError(f"another process was faster, nothing was changed: {error}") from error
+
+
+def _look(store: TimelineStore) -> None:
+    """Look, before an action begins, for what was not known when the table was opened."""
+    store.lock.look()
+    # A metadata table is moved with its table, whose writer has looked.
+    if store.lock is not NO_LOCK:
+        store.refuse_if_moved()
 
 
 def _check(store: TimelineStore, ours: Instant, now: Timeline) -> None:
