@@ -1,15 +1,16 @@
 """
 Entries of a commit in addition to its files: those of the user, and a write key that makes a repeated write do nothing.
 
-Each commit with a write key repeats in its ``extraMetadata`` the newest versions of all applications, so reading the
-newest such commit is enough. If it is archived, the archive is read; if it was rolled back, its write is undone, and
-the key can be used again.
+Each commit with a write key repeats in its ``extraMetadata`` the newest versions of all applications, so the one that
+completed last has them all. By requested time another one may be the newest, and that one tells which write was pending
+when it completed: only commits between these two are read. If they are archived, the archive is read; a version whose
+commit was rolled back is undone, and its key can be used again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
@@ -17,9 +18,10 @@ import attrs
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, CorruptMetadata
+from hudi_py.model.instant import Action
 from hudi_py.model.json_document import parse_json
 from hudi_py.model.records import CommitMetadata
-from hudi_py.timeline.archive import archived_commits, has_archive
+from hudi_py.timeline.archive import archived_commits, has_archive, is_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.row_schema import IDS_ENTRY
 from hudi_py.timeline.timeline import Timeline
@@ -32,6 +34,8 @@ _VERSION_MAX: Final = (1 << 63) - 1
 
 _Versions = dict[str, tuple[int, str]]
 """Application to its newest version and the requested time of its commit."""
+_SINCE: Final = ""
+"""In the place of an application, which has a name: the first write that was pending when the commit completed."""
 
 
 @attrs.frozen(kw_only=True)
@@ -76,6 +80,10 @@ class CommitWords:
             return dict(self.extra)
         application, version = self.key
         versions = {**_versions(timeline, contents), application: (version, instant_time)}
+        # It may complete later, with versions that this commit does not have, and it is not the newest then.
+        earlier = timeline.pending(Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)[:1]
+        if earlier and earlier[0].requested_time < instant_time:
+            versions[_SINCE] = (0, earlier[0].requested_time)
         return {**self.extra, KEYS_ENTRY: json.dumps(versions, sort_keys=True, separators=(",", ":"))}
 
 
@@ -140,26 +148,49 @@ def _checked_key(given: Any) -> tuple[str, int]:
 
 def _versions(timeline: Timeline, contents: Contents) -> _Versions:
     """Return the newest version of each application."""
-    # Active commits first: the archive is read only if none of them has an entry.
-    for metadata in _newest_first(timeline, contents):
-        text = metadata.get(KEYS_ENTRY)
-        if text:
-            return _parsed(text, contents.store.storage.root)
     store = contents.store
-    if not has_archive(store.storage, store.config):
-        return {}
-    found: dict[str, str] = {}
-    for commit in archived_commits(store.storage, store.config):
-        extra = commit.fields().get("extraMetadata") or {}
-        if KEYS_ENTRY in extra:
-            found[commit.time] = extra[KEYS_ENTRY]
-    # By the largest time, because an archive has commits in any order.
-    return _parsed(found[max(found)], store.storage.root) if found else {}
-
-
-def _newest_first(timeline: Timeline, contents: Contents) -> Iterator[Mapping[str, str | None]]:
+    found: _Versions = {}
+    undone: set[str] = set()  # applications of which only versions were seen that are undone
+    since: str | None = None
     for instant in reversed(timeline.commits.completed()):
-        yield contents.commit(instant).extra_metadata
+        if since is not None and instant.requested_time < since and undone <= found.keys():
+            return found
+        text = contents.commit(instant).extra_metadata.get(KEYS_ENTRY)
+        if not text:
+            continue
+        versions = _parsed(text, store.storage.root)
+        pending = versions.pop(_SINCE, None)
+        if since is None:
+            since = instant.requested_time if pending is None else pending[1]
+        for application, version in versions.items():
+            if _stands(version[1], timeline, contents):
+                _keep_larger(found, application, version)
+            else:
+                undone.add(application)
+    # Active commits first: the archive may be large.
+    first = timeline.first_not_savepointed
+    if since is not None and first is not None and first <= since and undone <= found.keys():
+        return found
+    if has_archive(store.storage, store.config):
+        for commit in archived_commits(store.storage, store.config):
+            text = (commit.fields().get("extraMetadata") or {}).get(KEYS_ENTRY)
+            for application, version in _parsed(text, store.storage.root).items() if text else ():
+                if application != _SINCE and _stands(version[1], timeline, contents):
+                    _keep_larger(found, application, version)
+    return found
+
+
+def _stands(time: str, timeline: Timeline, contents: Contents) -> bool:
+    """Whether the commit of that time was not undone: other commits may repeat its version."""
+    if any(each.requested_time == time for each in timeline.commits.completed()):
+        return True
+    first = timeline.first_not_savepointed
+    store = contents.store
+    return (first is not None and time < first) or is_archived(store.storage, store.config, time)
+
+
+def _keep_larger(found: _Versions, application: str, version: tuple[int, str]) -> None:
+    found[application] = max(version, found.get(application, version))
 
 
 def _parsed(text: str, root: str) -> _Versions:
