@@ -24,7 +24,7 @@ from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.row_schema import column_ids
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.conflict import Kind, Reads, Scope
-from hudi_py.txn.touched import kind_of, read_others, touched_by
+from hudi_py.txn.touched import Other, kind_of, read_others, touched_by
 from hudi_py.writing.commit_words import CommitWords
 from hudi_py.writing.replacing import DELETE_PARTITION
 
@@ -165,6 +165,8 @@ class Rivals:
         for other in others:
             if other.schema is not None and self._is_other_schema(other.schema, metadata):
                 yield f"{other.touched.instant} changed the columns of the table"
+            if other.schema is not None and self._is_hidden_by(other, instant, metadata):
+                yield f"{other.touched.instant} was requested later, so its columns would count, and not the new ones"
         yield from self._properties_changed()
 
     def _reads(self, metadata: CommitMetadata) -> Reads:
@@ -198,6 +200,13 @@ class Rivals:
         # Parsed before they are compared, because the same columns can be written as different texts.
         columns = parse_record_schema(theirs)
         return all(parse_record_schema(text) != columns for text in known)
+
+    def _is_hidden_by(self, other: Other, instant: Instant, metadata: CommitMetadata) -> bool:
+        """Whether the columns that ours leaves would not be seen: readers take those of the last requested write."""
+        ours = metadata.extra_metadata.get("schema")
+        if other.schema == ours or other.touched.instant.requested_time < instant.requested_time or not ours:
+            return False
+        return parse_record_schema(other.schema or "") != parse_record_schema(ours)
 
     def _properties_changed(self) -> Iterator[str]:
         """Whether the table was upgraded or its properties were changed; those of the metadata table do not matter."""

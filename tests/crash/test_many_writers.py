@@ -149,6 +149,18 @@ def test_a_write_that_nobody_touched_is_put_onto_the_newer_state(version):
     assert ("eu", "a", 5) in contents(storage)
 
 
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_new_column_is_not_hidden_by_a_write_that_was_requested_later(version):
+    """Readers take the columns of the last requested write, whoever completed last."""
+    storage = table(version)
+    overtaken = Overtaken(storage, [], [ACTORS["insert"]])
+    overtaken.rows = ArrowRows(pa.table({"id": ["z"], "region": ["ap"], "ts": [1], "more": ["x"]}))
+    overtaken.schema = overtaken.rows.schema
+    assert service(storage).write(overtaken, "UPSERT").retries == 1
+    found = writes.open_table(storage).rows(where="id = 'z'", columns=["more"]).to_arrow()
+    assert found.to_pylist() == [{"more": "x"}]
+
+
 NEVER = {"hoodie.clean.failed.writes.policy": "NEVER"}
 
 
