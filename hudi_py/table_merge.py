@@ -110,6 +110,11 @@ class Merge:
         """See `hudi_py.table_statements.Statement`: whether a row matches is known only once it is read."""
         return ()
 
+    @property
+    def adds(self) -> bool:
+        """See `hudi_py.table_statements.Statement`."""
+        return bool(self._of(Rows.NEW))
+
     def __attrs_post_init__(self) -> None:
         """Refuse clauses that make no sense together."""
         if not self.clauses:

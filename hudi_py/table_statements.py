@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Number
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import attrs
 import pyarrow as pa
@@ -37,6 +37,10 @@ class Statement(Protocol):
     def conditions(self) -> tuple[Condition, ...]:
         """What all stored rows meet that it depends on; empty where it depends on all rows."""
 
+    @property
+    def adds(self) -> bool:
+        """Whether it writes rows that the table lacks, so that it depends on those that are there."""
+
     def check(self, generator: KeyGenerator, schema: pa.Schema) -> None:
         """
         Refuse what cannot be done whatever rows the table has, before the write begins.
@@ -63,6 +67,7 @@ class _Delete:
     """Deletes the rows that meet conditions."""
 
     conditions: tuple[Condition, ...]
+    adds: ClassVar = False
 
     def check(self, _generator: KeyGenerator, schema: pa.Schema) -> None:
         """See `Statement`."""
@@ -100,6 +105,7 @@ class _Update:
 
     expressions: Mapping[str, Expression]
     conditions: tuple[Condition, ...]
+    adds: ClassVar = False
 
     def check(self, generator: KeyGenerator, schema: pa.Schema) -> None:
         """See `Statement`."""

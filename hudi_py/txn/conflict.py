@@ -90,16 +90,23 @@ class Reads:
         may_hold: Which of these the conditions of the write do not rule out; None for all.
         by_condition: Whether changed rows matter, too, because they may meet its condition now. For one that looked for
             keys only new rows do: other rows do not get its keys.
+        found_in: Partitions where removed rows matter, too, because rows that it found there kept others from being
+            written; None for all.
     """
 
     partitions: frozenset[str] | None = frozenset()
     may_hold: Callable[[str], bool] | None = None
     by_condition: bool = False
+    found_in: frozenset[str] | None = frozenset()
 
     def of(self, partitions: Iterable[str]) -> list[str]:
         """Return those of *partitions* that were read, sorted."""
-        read = sorted(path for path in partitions if self.partitions is None or path in self.partitions)
+        read = _among(partitions, self.partitions)
         return read if self.may_hold is None else list(filter(self.may_hold, read))
+
+    def where_found(self, partitions: Iterable[str]) -> list[str]:
+        """Return those of *partitions* in which rows kept others from being written, sorted."""
+        return _among(partitions, self.found_in)
 
 
 @attrs.frozen(kw_only=True)
@@ -114,6 +121,7 @@ class Touched:
         with_base: Those of them that get a base file, or are replaced; in the others log files are appended.
         added: Partitions that it adds rows to.
         changed: Partitions in which it changes stored rows.
+        removed: Partitions from which it removes stored rows.
         reads: What it read.
     """
 
@@ -123,6 +131,7 @@ class Touched:
     with_base: frozenset[Group] = frozenset()
     added: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
     reads: Reads = attrs.field(factory=Reads)
 
 
@@ -132,6 +141,7 @@ class Relation(enum.Enum):
     GROUP = "it touches a file group that this one touches"
     ADDED = "it added rows to a partition in which this one looked for rows"
     CHANGED = "it changed rows of a partition that this one read by a condition"
+    REMOVED = "it removed rows from a partition in which rows that this one found kept others from being written"
 
 
 _ALL_LEVELS: Final = frozenset(Isolation)
@@ -184,6 +194,8 @@ RULES: Final = tuple(
          "run after it, this one would have found its rows; run before it, both are right"),
         ((Kind.WRITE,), (Kind.WRITE,), Relation.CHANGED, _BOTH_SERIALIZABLE,
          "rows may meet the condition now that did not when it was read"),
+        ((Kind.WRITE,), (Kind.WRITE,), Relation.REMOVED, _BOTH_SERIALIZABLE,
+         "a row that is gone now may have kept another from being written, and no order may explain both"),
     )
 )
 # fmt: on
@@ -300,8 +312,12 @@ class Scope:
         # A rewrite puts the same rows into other files, so nothing that was read has changed.
         if other.kind.is_rewrite:
             return
-        for relation, partitions in ((Relation.ADDED, other.added), (Relation.CHANGED, other.changed)):
-            read = ours.reads.of(partitions) if relation is Relation.ADDED or ours.reads.by_condition else []
+        reads = ours.reads
+        for relation, read in (
+            (Relation.ADDED, reads.of(other.added)),
+            (Relation.CHANGED, reads.of(other.changed) if reads.by_condition else []),
+            (Relation.REMOVED, reads.where_found(other.removed)),
+        ):
             if read:
                 yield relation, f"partition {read[0]!r}"
 
@@ -318,6 +334,10 @@ class Scope:
         if self.slices_by_completion:
             return ours.with_base
         return frozenset() if was_seen and other.instant.requested_time < ours.instant.requested_time else ours.groups
+
+
+def _among(partitions: Iterable[str], chosen: AbstractSet[str] | None) -> list[str]:
+    return sorted(path for path in partitions if chosen is None or path in chosen)
 
 
 def first_common(ours: AbstractSet[Group], theirs: AbstractSet[Group], *, by_bucket: bool) -> Group | None:

@@ -8,9 +8,11 @@ from typing import Final, NamedTuple
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.timeline.contents import Contents
-from hudi_py.txn.conflict import Kind, Touched
+from hudi_py.txn.conflict import Group, Kind, Touched
 
 _APPENDS: Final = frozenset({"INSERT", "BULK_INSERT", "INSERT_PREPPED", "BULK_INSERT_PREPPED"})
+LOOKED_UP: Final = "hudi_py.insert.duplicates"
+"""Entry of the commit of an insert that dropped or refused known keys: what became of them."""
 _KINDS: Final = {"COMPACT": Kind.COMPACTION, "LOG_COMPACT": Kind.LOG_COMPACTION, "CLUSTER": Kind.CLUSTERING}
 
 
@@ -73,6 +75,7 @@ def touched_by(instant: Instant, metadata: CommitMetadata) -> Touched:
         with_base=frozenset((path, str(stat.file_id)) for path, stat in stats if stat.log_version is None) | replaced,
         added=frozenset() if kind.is_rewrite else frozenset(path for path, stat in stats if _adds(stat)),
         changed=frozenset() if kind.is_rewrite else frozenset(path for path, stat in stats if _changes(stat)),
+        removed=frozenset() if kind.is_rewrite else _removed(stats, replaced),
     )
 
 
@@ -80,7 +83,8 @@ def kind_of(metadata: CommitMetadata) -> Kind:
     """Return what a commit does to rows; an operation that hudi_py does not know changes them."""
     operation = (metadata.operation_type or "").upper()
     if operation in _APPENDS:
-        return Kind.APPEND
+        # One that looked its keys up wrote what it wrote because nobody else had.
+        return Kind.WRITE if metadata.extra_metadata.get(LOOKED_UP) else Kind.APPEND
     if metadata.compacted and operation not in _KINDS:
         return Kind.COMPACTION
     return _KINDS.get(operation, Kind.WRITE)
@@ -92,6 +96,11 @@ def _adds(stat: WriteStat) -> bool:
 
 def _changes(stat: WriteStat) -> bool:
     return stat.num_update_writes > 0 or _is_untold(stat)
+
+
+def _removed(stats: Iterable[tuple[str, WriteStat]], replaced: Iterable[Group]) -> frozenset[str]:
+    deleted = {path for path, stat in stats if stat.num_deletes > 0 or _is_untold(stat)}
+    return frozenset(deleted.union(path for path, _ in replaced))
 
 
 def _is_untold(stat: WriteStat) -> bool:

@@ -51,7 +51,8 @@ class BasedOn:
         may_hold: Which partitions that condition does not rule out; None for all.
         dropped: Partitions that the write drops.
         everywhere: Whether keys were looked up in all partitions, as with a global index.
-        searched: Whether an insert looked its keys up.
+        known_keys: What became of known keys, if an insert looked its keys up (`hudi_py.txn.touched.LOOKED_UP`).
+        by_presence: Whether rows that were found kept others from being written, as in a merge that inserts.
     """
 
     schema: str | None
@@ -61,7 +62,8 @@ class BasedOn:
     may_hold: Callable[[str], bool] | None = None
     dropped: Collection[str] = ()
     everywhere: bool = False
-    searched: bool = False
+    known_keys: str = ""
+    by_presence: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -175,21 +177,24 @@ class Rivals:
 
         Deletes of absent keys write nothing, so where the order of the timeline counts they read all partitions.
         """
-        kind = kind_of(metadata)
+        based_on = self.based_on
+        found_in = None if based_on.by_presence else frozenset[str]()
         # An insert looks for no keys, so no other write can change what it found.
-        if kind is Kind.APPEND and not self.based_on.searched:
+        if kind_of(metadata) is Kind.APPEND:
             return Reads()
-        if self.based_on.by_condition or metadata.operation_type == _ALL:
-            return Reads(partitions=None, may_hold=self.based_on.may_hold, by_condition=self.based_on.by_condition)
-        if self.based_on.everywhere:  # another write may have added the same key to any partition
-            return Reads(partitions=None)
+        if based_on.by_condition or metadata.operation_type == _ALL:
+            by_condition = based_on.by_condition
+            return Reads(partitions=None, may_hold=based_on.may_hold, by_condition=by_condition, found_in=found_in)
+        if based_on.everywhere:  # another write may have added the same key to any partition
+            return Reads(partitions=None, found_in=found_in)
         text = metadata.extra_metadata.get("schema") or ""
         deletes = metadata.operation_type == "DELETE" or _DELETED_COLUMN in text
         if deletes and self.concurrency.isolation is Isolation.SERIALIZABLE:
             return Reads(partitions=None)
         replaced = metadata.partition_to_replace_file_ids or {}
         dropped = self.based_on.dropped if metadata.operation_type == DELETE_PARTITION else ()
-        return Reads(partitions=frozenset({*metadata.partition_to_write_stats, *replaced, *dropped}))
+        read = frozenset({*metadata.partition_to_write_stats, *replaced, *dropped})
+        return Reads(partitions=read, found_in=found_in)
 
     def _is_other_schema(self, theirs: str, metadata: CommitMetadata) -> bool:
         """Whether another write left columns that are neither those we found nor those that we leave."""

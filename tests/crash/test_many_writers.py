@@ -14,7 +14,8 @@ from hudi_py.local.rows import ArrowRows
 from hudi_py.model.instant import Action
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.wrappers import DelegatingStorage
-from hudi_py.table_statements import rows_to_update
+from hudi_py.table_merge import Clause, Merge, Rows
+from hudi_py.table_statements import rows_to_delete, rows_to_update
 from hudi_py.timeline.properties_file import update_properties
 from support import writes
 from support.laws import SHARE
@@ -75,7 +76,7 @@ class Meanwhile:
 
     def __init__(self, statement, storage, other):
         self.statement, self.storage, self.other = statement, storage, other
-        self.conditions = statement.conditions
+        self.conditions, self.adds = statement.conditions, statement.adds
 
     def check(self, *given):
         self.statement.check(*given)
@@ -147,6 +148,48 @@ def test_a_write_that_nobody_touched_is_put_onto_the_newer_state(version):
     assert service(storage).write(overtaken, "UPSERT").retries == 0
     assert ("ap", "n", 20) in contents(storage)
     assert ("eu", "a", 5) in contents(storage)
+
+
+DROP = {"hoodie.datasource.write.insert.drop.duplicates": True}
+FAIL = {"hoodie.datasource.insert.dup.policy": "fail"}
+LOOKING = {
+    "drop beside drop": (("INSERT", DROP), ("INSERT", DROP)),
+    "drop beside upsert": (("INSERT", DROP), ("UPSERT", {})),
+    "upsert beside drop": (("UPSERT", {}), ("INSERT", DROP)),
+    "drop beside fail": (("INSERT", DROP), ("INSERT", FAIL)),
+}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("case", LOOKING)
+def test_a_key_that_both_looked_for_is_there_once(version, case):
+    """An insert that drops or refuses known keys reads them; only SNAPSHOT does not look, as Apache Hudi."""
+    (operation, settings), (other, of_other) = LOOKING[case]
+    for level, count in (("WRITE_SERIALIZABLE", 1), ("SNAPSHOT", 2)):
+        storage, more = table(version), {"hoodie_py.write.isolation": level}
+
+        def overtake(storage, more=more):
+            service(storage, **of_other, **more).write(rows(("n", "eu", 2)), other)
+
+        overtaken = Overtaken(storage, [("n", "eu", 1)], [overtake])
+        assert service(storage, **settings, **more).write(overtaken, operation).retries == 2 - count
+        assert sum(row[:2] == ("eu", "n") for row in contents(storage)) == count
+
+
+SOURCE = pa.table({"id": ["a", "n"], "region": ["eu", "eu"], "ts": [50, 50]})
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_what_a_merge_left_out_because_of_a_row_that_is_gone(version):
+    """Of the two orders of a merge of new rows and a deletion of both keys, each ends with both rows or with none."""
+    storage = table(version)
+    statement = Meanwhile(
+        Merge(source=SOURCE, on=("id", "region"), clauses=(Clause(rows=Rows.NEW),)),
+        storage,
+        lambda storage: service(storage).change(rows_to_delete("id in ('a', 'n')"), "DELETE"),
+    )
+    assert service(storage).change(statement, "UPSERT").retries == 1
+    assert contents(storage) == [("eu", "a", 50), ("eu", "d", 4), ("eu", "n", 50), ("us", "b", 1)]
 
 
 @pytest.mark.parametrize("version", [6, 9])

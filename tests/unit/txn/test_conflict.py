@@ -14,7 +14,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, WriteStat
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.conflict import RULES, Kind, Reads, Relation, Rule, Scope, Touched
-from hudi_py.txn.touched import touched_by
+from hudi_py.txn.touched import LOOKED_UP, kind_of, touched_by
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs/decisions/many-writers.md"
 SEVERAL = {
@@ -58,6 +58,8 @@ def is_conflict(ours: Touched, other: Touched, isolation=Isolation.SNAPSHOT, **m
 
 def deciding_test(rule: Rule) -> str:
     """The test of this module that fails if the rule says something else."""
+    if rule.relation is Relation.REMOVED:
+        return test_removed_rows_count_where_they_kept_others_out.__name__
     if rule.relation is not Relation.GROUP:
         return test_what_was_read_decides_by_level.__name__
     if rule.ours[0].is_rewrite:
@@ -143,6 +145,21 @@ def test_what_was_read_decides_by_level(relation, theirs, level):
     ):
         allowed = theirs is Kind.APPEND and (level is not Isolation.SERIALIZABLE or relation is Relation.CHANGED)
         expected = is_read and level is not Isolation.SNAPSHOT and not allowed
+        assert is_conflict(touched(OURS, Kind.WRITE, reads=reads), other, level) == expected
+
+
+@pytest.mark.parametrize("theirs", ROWS)
+@pytest.mark.parametrize("level", Isolation)
+def test_removed_rows_count_where_they_kept_others_out(theirs, level):
+    """A merge that inserts, or an insert that drops known keys, would have written more without them."""
+    other = touched(instant(7), theirs, removed=frozenset({"eu"}))
+    for reads, is_found in (
+        (Reads(found_in=None), True),
+        (Reads(found_in=frozenset({"eu"})), True),
+        (Reads(found_in=frozenset({"us"})), False),
+        (Reads(partitions=None, by_condition=True), False),
+    ):
+        expected = is_found and theirs is Kind.WRITE and level is not Isolation.SNAPSHOT
         assert is_conflict(touched(OURS, Kind.WRITE, reads=reads), other, level) == expected
 
 
@@ -241,6 +258,14 @@ def test_a_commit_tells_what_it_touched(operation, kind):
     assert found.with_base == found.groups - {("ap", "logged")}
     assert found.changed == (frozenset() if kind.is_rewrite else {"us", "ap"})
     assert found.added == (frozenset() if kind.is_rewrite else {"ap"})
+    assert found.removed == (frozenset() if kind.is_rewrite else {"eu", "ap"})
+
+
+@pytest.mark.parametrize("operation", ["INSERT", "UPSERT"])
+def test_an_insert_that_looked_its_keys_up_is_no_append(operation):
+    """Its commit says so, because whoever completes after it has to know."""
+    found = CommitMetadata(operation_type=operation, extra_metadata={LOOKED_UP: "DROP"})
+    assert kind_of(found) is Kind.WRITE
 
 
 @pytest.mark.parametrize(

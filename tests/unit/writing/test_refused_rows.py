@@ -88,6 +88,7 @@ def test_a_refused_statement_is_abandoned_at_once(version, error, policy):
 
     class Statement:
         conditions = ()
+        adds = False
 
         def check(self, *_):
             pass
