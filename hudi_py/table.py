@@ -135,8 +135,9 @@ class Table(TableRetention, TableInsight, TableLeases):
             RefusedError: The clean could lose data; the message says what to do.
             StorageError: Files cannot be deleted; the clean stays pending, and the next clean finishes it.
         """
-        config = self.services.clean_config(now=now, **options)
-        return self.run_clean(self.services.clean(config, now=now, engine=engine, on_progress=on_progress))
+        services = self.services
+        config = services.clean_config(now=now, **options)
+        return self.run_clean(services.clean(config, now=now, engine=engine, on_progress=on_progress))
 
     def run_clean(self, service: CleanService) -> list[CleanResult]:
         """Run `clean` with a service from `TableServices.clean`, for callers who need the service afterwards."""

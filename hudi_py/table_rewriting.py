@@ -58,6 +58,7 @@ class TableRewriting(TableView):
             RefusedError: It is called by what makes the rows of a write to this table.
         """
         from hudi_py.config.concurrency import SINGLE_WRITER
+        from hudi_py.table_services import TableServices
         from hudi_py.txn.turns import taking_turns
 
         is_alone = not beside and self.settings[keys.CONCURRENCY_MODE] == SINGLE_WRITER
@@ -65,7 +66,7 @@ class TableRewriting(TableView):
             try:
                 result = action()
                 if recorded and result:
-                    self.services.run_upkeep()
+                    TableServices(self).run_upkeep()
             finally:
                 self._forget()
         # The action may have changed the properties, too, such as the partitions of the metadata table.
