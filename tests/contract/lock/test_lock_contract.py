@@ -12,7 +12,6 @@ import pytest
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, StorageError
 from hudi_py.runtime.clock import FixedClock
-from hudi_py.storage.factory import open_storage
 from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
 from hudi_py.txn.table_lock import TableLock, table_lock
 
@@ -483,26 +482,3 @@ def lock_files(storage):
     """Everything that a lock leaves."""
     left = [entry.name for entry in storage.list(".hoodie") if not entry.is_folder]
     return left + [entry.name for entry in storage.list(".hoodie/.aux/hudi_py/lock")]
-
-
-def test_one_table_has_one_lock_whatever_it_is_called(tmp_path):
-    """Within a process, by links and schemes; and the lock file in the table is no lock of somebody else."""
-    (tmp_path / "table/.hoodie").mkdir(parents=True)
-    (tmp_path / "link").symlink_to(tmp_path / "table")
-    clock = FixedClock(datetime.now(timezone.utc))
-
-    def lock(root, **settings):
-        return TableLock(open_storage(root), Settings({**AT_ONCE, **settings}), clock, sleep=pytest.fail)
-
-    in_process = {"hoodie.write.lock.provider": IN_PROCESS}
-    first, second = (lock(tmp_path / name, **in_process) for name in ("table", "link"))
-    with first.held("one"), pytest.raises(ConflictError), second.held("two"):
-        pytest.fail("two holders")
-    folder = f"{tmp_path}/table/.hoodie"
-    other = lock(tmp_path / "table", **{"hoodie.write.lock.provider": FILE})
-    for name in (folder, f"{folder}/", f"file://{folder}", f"file:{folder}", f"{tmp_path}/link/.hoodie"):
-        named = lock(
-            tmp_path / "table", **{"hoodie.write.lock.provider": FILE, "hoodie.write.lock.filesystem.path": name}
-        )
-        with named.held("one"), pytest.raises(ConflictError), other.held("two"):
-            pytest.fail("two holders")
