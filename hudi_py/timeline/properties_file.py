@@ -41,7 +41,7 @@ def read_properties(storage: Storage) -> dict[str, str]:
     return _choose(storage)[0]
 
 
-def _choose(storage: Storage) -> tuple[dict[str, str], str]:
+def _choose(storage: Storage, *, is_repeated: bool = False) -> tuple[dict[str, str], str]:
     """
     The valid properties, and which of the two files they are from.
 
@@ -70,6 +70,9 @@ def _choose(storage: Storage) -> tuple[dict[str, str], str]:
     # Asked last, since it costs two listings, and only where there is neither file.
     left = _instant_file(storage)
     if left is not None:
+        # Another process may have created the table after we had looked for the file.
+        if not is_repeated:
+            return _choose(storage, is_repeated=True)
         raise CorruptMetadata(
             f"{storage.root}/{PROPERTIES_FILE} is missing, and {left} shows that there is a table; nothing was "
             "changed. Put the file back from a copy of the table"

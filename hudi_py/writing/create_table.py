@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from hudi_py.config.new_table import new_table_properties, table_folders
 from hudi_py.config.settings import Settings
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata
 from hudi_py.fsview.listing import FolderListing
 from hudi_py.model.files import is_data_file, join_path
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
-from hudi_py.timeline.properties_file import create_properties
+from hudi_py.timeline.properties_file import PROPERTIES_FILE, create_properties
 
 
 def create_table(storage: Storage, settings: Settings, clock: Clock) -> None:
@@ -18,6 +20,7 @@ def create_table(storage: Storage, settings: Settings, clock: Clock) -> None:
 
     Raises:
         ConfigError: A setting is missing or invalid.
+        ConflictError: Another process has created it at this moment.
         CorruptMetadata: There are data files.
     """
     _refuse_data_of_another(storage)
@@ -25,7 +28,8 @@ def create_table(storage: Storage, settings: Settings, clock: Clock) -> None:
     # The properties come last: only with them is it a table, so after a crash before that it is created again. A
     # storage has no verb for folders: creating and deleting a file leaves one behind where folders exist.
     for folder in table_folders(properties):
-        storage.create_new(f"{folder}/.keep", b"")
+        with suppress(AlreadyExists):  # of a process that creates the table, too, or of one that crashed meanwhile
+            storage.create_new(f"{folder}/.keep", b"")
         storage.delete(f"{folder}/.keep")
     create_properties(storage, properties, clock)
 
@@ -35,6 +39,9 @@ def _refuse_data_of_another(storage: Storage) -> None:
     for path, entries in FolderListing(storage).walk():
         for entry in entries:
             if is_data_file(entry.name):
+                # Properties come before the first file of a table, so one that is new has them by now.
+                if storage.size(PROPERTIES_FILE) is not None:
+                    raise ConflictError(f"another process has just created {storage.root}; write again")
                 raise CorruptMetadata(
                     f"{storage.root} is not a table, but {join_path(path, entry.name)} is a data file of one: in a new "
                     "table its rows would count as committed; nothing was changed; restore the .hoodie folder of that "
