@@ -14,6 +14,8 @@ from typing import Any, Final
 from hudi_py.errors import ConfigError, StorageError
 
 SCHEME: Final = "glue://"
+PAGE_SIZE: Final = 100
+"""Tables in an answer of the catalog: as many as it allows."""
 _CLIENT_OPTIONS: Final = {"key": "aws_access_key_id", "secret": "aws_secret_access_key", "token": "aws_session_token",
                           "region": "region_name"}  # fmt: skip
 
@@ -52,7 +54,9 @@ def _listed(database: str, source: str, options: Mapping[str, str]) -> Iterator[
     try:
         # A session of its own: the default one is not made for threads.
         client = boto3.session.Session().client("glue", **given)
-        for page in client.get_paginator("get_tables").paginate(DatabaseName=database):
+        for page in client.get_paginator("get_tables").paginate(
+            DatabaseName=database, PaginationConfig={"PageSize": PAGE_SIZE}
+        ):
             yield from page["TableList"]
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") == "EntityNotFoundException":

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from urllib.parse import urlencode
 
 import pytest
 
 import hudi_py
-from hudi_py.inspection.hudi_view import PREFIX, bare_location
+from hudi_py.inspection.hudi_view import _ANSWERS, _REFRESHING, PREFIX, bare_location
 from hudi_py.inspection.site import Request, Site
 from hudi_py.model.instant import State
+from support.repository import ROOT
 from support.tables import TableBuilder, at, on_disk
 
 HOST = "127.0.0.1:8642"
@@ -110,3 +112,56 @@ def test_what_is_not_served_is_refused_by_name(ask):
 def test_a_location_is_the_same_in_both_spellings(theirs, ours):
     """Hadoop's clients have their own names for schemes."""
     assert bare_location(theirs) == ours
+
+
+@pytest.mark.parametrize("name", ["cow_nonpartitioned-1.1.1", "mor_logs-1.0.2", "cow_mixed-0.15.0"])
+def test_slices_of_real_tables_are_those_that_are_read(table, name):
+    """With and without partitions, with log files, of both layouts."""
+    opened = hudi_py.open_table(table(name)).read_only()
+    found = Site((str(table(name)),), lambda where: opened, hosts=frozenset({HOST}))
+    last = max(each.requested_time for each in opened.timeline)
+    for partition in opened.partitions():
+        query = urlencode({"basepath": opened.storage.root, "partition": partition, "maxinstant": last})
+        merged, newest = (
+            json.loads(found.answer(Request("GET", f"{PREFIX}{address}?{query}", {"host": HOST})).body)
+            for address in ("slices/merged/beforeoron/latest/", "slices/partition/latest/")
+        )
+        expected = {
+            each.file_id: (
+                None if each.base_file is None else each.base_file.name,
+                {log.name for log in each.log_files},
+            )
+            for each in opened.file_slices(partition)
+        }
+        assert {
+            each["fileId"]: (
+                each["baseFile"] and each["baseFile"]["fullPath"].rpartition("/")[2],
+                {log["path"].rpartition("/")[2] for log in each["logFiles"]},
+            )
+            for each in merged
+        } == expected
+        assert {each["fileId"] for each in newest} == set(expected)
+
+
+def test_logs_behind_the_plan_of_a_compaction_lie_on_the_slice_that_it_compacts(table):
+    """A merged slice has the rows of both; the plan's own slice has no base file yet."""
+    opened = hudi_py.open_table(table("mor_compacted_pending-1.1.1")).read_only()
+    found = Site((opened.storage.root,), lambda where: opened, hosts=frozenset({HOST}))
+    [plan] = opened.timeline.pending("compaction")
+    for partition in opened.partitions():
+        names = [each.name for each in opened.storage.list(partition) if ".log." in each.name]
+        query = urlencode({"basepath": opened.storage.root, "partition": partition, "maxinstant": "9" * 17})
+        for address, has_base in (("slices/merged/beforeoron/latest/", True), ("slices/partition/latest/", False)):
+            [shown] = json.loads(found.answer(Request("GET", f"{PREFIX}{address}?{query}", {"host": HOST})).body)
+            base = shown["baseFile"]["commitTime"] if has_base else plan.requested_time
+            assert (shown["baseFile"] is not None) == has_base
+            later = {name for name in names if re.search(r"_(\d{17})\.log", name)[1] > base}
+            assert {log["path"].rpartition("/")[2] for log in shown["logFiles"]} == later
+
+
+def test_the_page_names_every_address():
+    """What is served is documented, and nothing else is."""
+    page = (ROOT / "docs" / "page.md").read_text(encoding="utf-8").partition("### For clients of Apache Hudi")[2]
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    told = {name for row in rows for name in re.findall(r"`([a-z/]+)`", row.split("|")[1])}
+    assert told | {"filegroups/all/partition/", "loadallpartitions/"} == {*_ANSWERS, *_REFRESHING}

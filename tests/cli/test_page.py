@@ -257,23 +257,3 @@ class TestInABrowser:
             browser.wait(f"{rows} === 5")
             assert "left out" not in browser.evaluate("document.getElementById('files').textContent")
             server.shutdown()
-
-    def test_hostile_text_is_shown_and_never_run(self, tmp_path):
-        """In the name of a partition, the comment of a savepoint and the location."""
-        builder = TableBuilder(2)
-        partition = "p=" + HOSTILE.replace("/", "\u2215")
-        builder.commit(at(1), {partition: ["f"]})
-        builder.commit(at(2), {partition: ["f"]})
-        on_disk(builder, tmp_path / "t")
-        hudi_py.open_table(tmp_path / "t").create_savepoint(comment=HOSTILE)
-        document = page_document(hudi_py.open_table(tmp_path / "t").read_only())
-        document["table"]["name"] = HOSTILE
-        (tmp_path / "page.html").write_text(page_html(document, "title"))
-        with Browser(tmp_path / "profile") as browser:
-            browser.open(f"file://{tmp_path / 'page.html'}")
-            assert browser.evaluate("document.getElementById('name').textContent") == HOSTILE
-            browser.evaluate("[...document.querySelectorAll('button.plain')].forEach((each) => each.click())")
-            assert browser.evaluate("document.title") == "title"
-            assert browser.evaluate("document.querySelectorAll('img').length") == 0
-            assert HOSTILE[:8] in browser.evaluate("document.body.textContent")
-            assert browser.errors == []

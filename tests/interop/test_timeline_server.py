@@ -88,7 +88,7 @@ def test_a_client_writes_and_cleans_by_our_view(peer, tmp_path, served, kind):
                 model[row["id"]] = row
 
     write(1, range(12), "insert")
-    for time in range(2, sized(7, 5)):
+    for time in range(2, sized(7, 4)):
         write(time, range(time, 12 + time), "upsert")
     write(8, range(3, 5), "delete")
     if kind == "MERGE_ON_READ":  # log files behind the plan of a compaction that nobody carries out yet
