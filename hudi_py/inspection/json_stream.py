@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 
@@ -45,4 +46,28 @@ def json_chunks(document: Any, level: int = 0) -> Iterator[str]:
 
 
 def _whole(value: Any, level: int) -> Iterator[str]:
-    yield json.dumps(value, indent=1, ensure_ascii=False, default=str).replace("\n", "\n" + level * " ")
+    yield json_text(value, indent=1, ensure_ascii=False).replace("\n", "\n" + level * " ")
+
+
+def json_text(value: Any, **form: Any) -> str:
+    """
+    Return JSON text. JSON has no NaN and no infinity, which Avro has: they become their names, as text.
+
+    Args:
+        value: Plain data; other values become their text.
+        form: As for ``json.dumps``.
+    """
+    try:
+        return json.dumps(value, default=str, allow_nan=False, **form)
+    except ValueError:  # rare, so nothing else pays for it
+        return json.dumps(_finite(value), default=str, allow_nan=False, **form)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {_finite(key): _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ import click
 from hudi_py.errors import ConfigError
 from hudi_py.inspection.failure import SCHEMA_VERSION, WRAPPED, forget_output
 from hudi_py.inspection.fleet_budget import BUDGETS, budget_of
+from hudi_py.inspection.json_stream import json_text
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
 from hudi_py.inspection.metrics_file import OPTION as METRICS
 from hudi_py.inspection.metrics_file import check_writable, run_samples, write_metrics
@@ -181,7 +181,7 @@ def _span(text: str) -> float:
 def _printed(outcome: Outcome, head: Mapping[str, Any], *, as_json: bool) -> Outcome:
     """Print the line of a table as soon as it is done."""
     if as_json:
-        line = visible_json(json.dumps({**head, **outcome.entry}, ensure_ascii=False))
+        line = visible_json(json_text({**head, **outcome.entry}, ensure_ascii=False))
     else:
         # Exit code 3 of a check is a result, and no failure.
         word = "failed" if outcome.has_failed else ("found" if outcome.exit_code else "ok")

@@ -12,6 +12,7 @@ import attrs
 from hudi_py.errors import HudiError
 from hudi_py.inspection.check_command import finding_entry
 from hudi_py.inspection.du_command import usage_entry
+from hudi_py.inspection.json_stream import json_text
 from hudi_py.inspection.life_commands import event_entry
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.model.words import counted
@@ -118,7 +119,7 @@ def _life(opened: Table, *, archived: bool, with_contents: bool) -> _Life:
         events.append(event_of(instant, content, opened.zone, is_archived=is_archived, problem=problem))
         stored.add(instant, content)
         if content is not None and instant in wanted:
-            text = json.dumps(content, indent=1, default=str)
+            text = json_text(content, indent=1)
             # At once: a commit of many files takes megabytes, and there may be many of those.
             if len(text) <= CONTENT_BYTES_MAX:
                 texts[f"{instant.requested_time} {instant.action.value}"] = text

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any, Final
 
+from hudi_py.inspection.json_stream import json_text
 from hudi_py.inspection.say import visible
 from hudi_py.model.words import counted
 
@@ -83,7 +83,7 @@ def policy(script_source: str) -> str:
 
 def script_json(document: Any) -> str:
     """Return JSON that can stand inside of a script element: nothing in it ends the element or begins a comment."""
-    text = json.dumps(document, ensure_ascii=True, default=str)
+    text = json_text(document, ensure_ascii=True)
     # JSON has the same meaning with them escaped, and no `</script>` or `<!--` is left.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

@@ -10,7 +10,6 @@ refused), by origin, and by a token where there is one.
 from __future__ import annotations
 
 import hmac
-import json
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -24,6 +23,7 @@ import attrs
 
 from hudi_py.errors import ConfigError, HudiError, RefusedError, TableNotFound
 from hudi_py.inspection.hudi_view import Behind, answer, bare_location, is_path, is_posted
+from hudi_py.inspection.json_stream import json_text
 from hudi_py.inspection.open_metrics import CONTENT_TYPE
 from hudi_py.inspection.page_data import page_document, version_of
 from hudi_py.inspection.page_file import api_html, list_html, page_html, policy
@@ -323,7 +323,7 @@ class Site:
 
 
 def _json(document: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    data = json.dumps(document, ensure_ascii=True, default=str).encode()
+    data = json_text(document, ensure_ascii=True).encode()
     return Response(status, "application/json", data, {"Content-Security-Policy": "default-src 'none'"})
 
 

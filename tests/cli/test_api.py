@@ -8,8 +8,13 @@ import re
 import pytest
 
 import hudi_py
+from hudi_py.formats.records_codec import encode_compaction_plan
+from hudi_py.inspection.page_file import script_json
 from hudi_py.inspection.site import Request, Site
 from hudi_py.inspection.site_api import ENDPOINTS
+from hudi_py.model.instant import State
+from hudi_py.model.records import CompactionOperation, CompactionPlan
+from support.tables import SYNC, TableBuilder, at, on_disk
 
 HOST = "127.0.0.1:8642"
 jsonschema = pytest.importorskip("jsonschema", reason="needs openapi-spec-validator")
@@ -133,3 +138,28 @@ def test_addresses_are_plain_words():
     """Nothing in them is special to a pattern, so each is matched as it is written."""
     for endpoint in ENDPOINTS:
         assert re.fullmatch(r"[a-z]+(/\{instant\})?", endpoint.path)
+
+
+def strictly(text):
+    """JSON as its standard has it, without NaN."""
+    return json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_that_json_has_not_are_text(run, tmp_path, value):
+    """Plans are Avro, which has them; every document stays one that any program reads, the page's too."""
+    builder = TableBuilder(2, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"p": ["f"]}, action="deltacommit")
+    operation = CompactionOperation(
+        base_instant_time=at(1), file_id="f", partition_path="p", data_file_path=builder.base_name("f", at(1)),
+        metrics={"TOTAL_IO_MB": value},
+    )  # fmt: skip
+    content = encode_compaction_plan(CompactionPlan(operations=(operation,)), sync=SYNC)
+    builder.instant(at(2), "compaction", State.REQUESTED, content)
+    on_disk(builder, tmp_path)
+    site = Site((str(tmp_path),), lambda where: hudi_py.open_table(where).read_only(), hosts=frozenset({HOST}))
+    told = strictly(ask(site, f"/t/0/instant/{at(2)}").body)
+    assert told["content"]["operations"][0]["metrics"] == {"TOTAL_IO_MB": str(value)}
+    assert strictly(run("instant", tmp_path, at(2), "--json").out) == told
+    strictly(run("timeline", "--tables", tmp_path, "--contents", "--json", "--parallel", "1").out)
+    assert strictly(script_json({"a": [value], value: 1})) == {"a": [str(value)], str(value): 1}
