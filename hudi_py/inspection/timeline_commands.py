@@ -118,11 +118,16 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
     opened = common.open(table)
     time = opened.resolve_time(instant, exact=True)
     _selected((), None, state)  # refuses a state that there is not
-    found = find_content(opened, time, state=None if state is None else state.upper())
+    wanted = None if state is None else state.upper()
+    found = find_content(opened, time, state=wanted)
+    # Nobody types milliseconds: a time in whole seconds stands for the instant of that second, if there is only one.
+    within = sorted({each.requested_time for each in opened.timeline if each.requested_time.startswith(time[:14])})
+    if found is None and time.endswith("000") and len(within) == 1:
+        found = find_content(opened, within[0], state=wanted)
     if found is None:
-        raise ConfigError(
-            f"{table} has no instant {time}" + (f" in state {state}" if state else "") + "; see hudi-py timeline"
-        )
+        others = f"; of that second are {' and '.join(within)}" if len(within) > 1 else ""
+        said = f" in state {state}" if state else ""
+        raise ConfigError(f"{table} has no instant {time}{said}{others}; see hudi-py timeline")
     chosen, content = found
     if common.as_json:
         print_json({**instant_entry(chosen), "content": content})

@@ -9,7 +9,7 @@ import pytest
 
 import hudi_py
 from hudi_py.table import Table
-from support.tables import TableBuilder, at
+from support.tables import TableBuilder, at, on_disk
 
 NAMES = ["cow_mixed-0.15.0", "cow_mixed-1.1.1", "mor_compacted-1.0.2", "cow_archived-1.1.1"]
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
@@ -118,3 +118,21 @@ def test_simulate_prints_what_it_found(run, table):
     assert run("simulate", path, "--commits-retained", 2).code == 0
     assert run("simulate", table("cow_empty-1.1.1")).code == 0
     assert run("simulate", path, "--keep-daily", 3).code == 2
+
+
+def test_an_instant_is_found_by_its_second(run, tmp_path):
+    """As people type it; two of one second are named, and nothing is guessed."""
+    builder = TableBuilder(2)
+    first, second, third = "20260101100000123", "20260101110000001", "20260101110000999"
+    for time in (first, second, third):
+        builder.commit(time, {"p": ["f"]})
+    on_disk(builder, tmp_path)
+    for text in ("2026-01-01T10:00:00", "2026-01-01 10:00:00", "20260101100000", first):
+        found = run("instant", tmp_path, text, "--json")
+        assert found.json["requested_time"] == first, found
+    result = run("instant", tmp_path, "2026-01-01T11:00:00")
+    assert result.code == 2
+    assert second in result.err
+    assert third in result.err
+    assert run("instant", tmp_path, "2026-01-01T10:00:01").code == 2
+    assert run("instant", tmp_path, "2026-01-01T10:00:00.124").code == 2
