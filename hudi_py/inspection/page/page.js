@@ -54,7 +54,8 @@
   const holderColor = (name) => (HELD.has(name) ? `var(--${name})` : "var(--other)");
   const LANES = ["commit", "deltacommit", "replacecommit", "clustering", "compaction", "logcompaction", "indexing",
     "clean", "rollback", "restore", "savepoint"];
-  const PAGE = 50;
+  const PLANNED = new Set(["compaction", "logcompaction", "clustering", "clean", "rollback", "restore"]);
+  const PAGE = 50, PADDING = [null, 36, null, null];  // at the right, for half of a date
 
   let data = JSON.parse(byId("data").textContent);
   let charts = [];
@@ -193,7 +194,8 @@
     if (each.problem) card.append(make("p", each.problem));
     const names = Object.keys(each.parameters);
     if (names.length) card.append(lines("parameters", names.map((name) => visible(`${name}: ${JSON.stringify(each.parameters[name])}`)).join("\n")));
-    if (each.state === "COMPLETED") card.append(decoded(each));
+    // Of a service that is only requested, the content is its plan; a write that is pending has none.
+    if (each.state === "COMPLETED" || (each.state === "REQUESTED" && data.live && PLANNED.has(each.action))) card.append(decoded(each));
   };
 
   // Everything that the instant holds: a report brings along the newest ones, a server is asked for the one that is opened.
@@ -274,7 +276,7 @@
       self.ctx.restore();
     };
     const chart = new uPlot({
-      width: box.clientWidth, height, tzDate, legend: { show: false }, hooks: { drawAxes: [bars] },
+      width: box.clientWidth, height, padding: PADDING, tzDate, legend: { show: false }, hooks: { drawAxes: [bars] },
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
       scales: { x: { time: true, range: (self, min, max) => (min === null ? [whole.min, whole.max] : [min, max]) }, y: { range: [-0.6, lanes.length - 0.4] } },
       axes: [style.x, { ...style.y, size: 120, splits: lanes.map((_, row) => row), values: (self, splits) => splits.map((row) => lanes[lanes.length - 1 - row] || "") }],
@@ -389,7 +391,7 @@
     const style = axes(), stepped = uPlot.paths.stepped({ align: 1 });
     const area = (label, name) => ({ label, stroke: color(name), fill: `${color(name)}aa`, width: 1, paths: stepped, points: { show: false } });
     const chart = new uPlot({
-      width: box.clientWidth, height: 220, tzDate, legend: { show: false }, cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
+      width: box.clientWidth, height: 220, padding: PADDING, tzDate, legend: { show: false }, cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
       scales: { x: { time: true }, y: { range: (self, min, max) => [0, Math.max(max * 1.05, 1)] } },
       axes: [style.x, { ...style.y, size: 80, values: (self, splits) => splits.map(bytes) }],
       series: [{}, area("older versions", "--retained"), area("newest rows", "--live")],
@@ -410,7 +412,7 @@
     if (times.some((at) => at === null)) { box.append(make("p", "Not drawn: an instant has a time that is not a date.", "hint")); return; }
     const style = axes();
     const chart = new uPlot({
-      width: box.clientWidth, height: 260, tzDate, legend: { show: false },
+      width: box.clientWidth, height: 260, padding: PADDING, tzDate, legend: { show: false },
       scales: { x: { time: true }, y: { range: (self, min, max) => [0, Math.max(max * 1.05, 1)] } },
       axes: [style.x, { ...style.y, size: 80, values: (self, splits) => splits.map(bytes) }],
       series: [{}, { label: "size", stroke: color("--retained"), width: 2, fill: `${color("--retained")}22`, value: (self, value) => bytes(value) }],
@@ -519,7 +521,7 @@
     box.append(legend(kinds.map((kind) => [kind, `${kind.replaceAll("_", " ")}: ${data.meanings[kind] || ""}`])), about);
     if (rows.length < groups.size) box.append(make("p", `Drawn are the ${rows.length} file groups with most files, of ${groups.size.toLocaleString("en")}.`, "hint"));
     const chart = new uPlot({
-      width: about.clientWidth, height: Math.max(120, 22 * rows.length + 70), tzDate, legend: { show: false }, hooks: { drawAxes: [bars] },
+      width: about.clientWidth, padding: PADDING, height: Math.max(120, 22 * rows.length + 70), tzDate, legend: { show: false }, hooks: { drawAxes: [bars] },
       cursor: { show: false },
       scales: { x: { time: true, range: () => [first - padding, end] }, y: { range: [-0.6, rows.length - 0.4] } },
       axes: [style.x, { ...style.y, size: 90, splits: rows.map((_, row) => row), values: (self, splits) => splits.map((row) => visible((rows[place(row)] || [""])[0].slice(0, 8))) }],
