@@ -131,7 +131,7 @@ def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPl
     from hudi_py.snapshot.retained import earliest_retained, holes_left
 
     # A real run would finish these first, so a dry run has to show them, too.
-    pending = [outlook(service.contents, instant) for instant in opened.timeline.pending("clean")]
+    pending = [outlook(service.contents, instant, service.policy) for instant in opened.timeline.pending("clean")]
     at = opened.contents, opened.timeline
     try:
         readable = readable_after(plan, earliest_retained(*at), holes_left(*at))

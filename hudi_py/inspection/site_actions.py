@@ -167,7 +167,7 @@ def _clean(opened: Table, dry_run: bool, options: CleanOptions) -> Told:
         service = tried.services.clean(tried.services.clean_config(**options))
         service.permit()  # where deletion is forbidden, the trial is refused as the action would be
         plan = service.plan(sizes=True)
-        pending = [outlook(service.contents, instant) for instant in tried.timeline.pending("clean")]
+        pending = [outlook(service.contents, instant, service.policy) for instant in tried.timeline.pending("clean")]
         is_on = service.config.services_enabled
         lines = [_pending_clean(each) for each in pending if is_on]
         due = plan.would_schedule and is_on and plans_too(pending, service.config)

@@ -183,7 +183,7 @@ def purge(
         kept: Names of the removals that are being undone at the moment.
         may: Whether a removal may be deleted now, by the paths and sizes of its files; None for all.
     """
-    # Looked at again, because deletion may have been forbidden while a long clean ran.
+    # Looked at again, because deletion may have been forbidden while a long clean ran, or while others were emptied.
     permit.check()
     done = []
 
@@ -197,6 +197,7 @@ def purge(
             held = sizes_held(storage, manifest)
             if not may({join_path(path, file): size for path, files in held.items() for file, size in files.items()}):
                 continue
+        permit.check()
         announcement = f"{FOLDER}/{name}/{_EMPTYING}"
         storage.replace(announcement, b"")
         if name in kept():

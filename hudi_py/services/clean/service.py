@@ -38,6 +38,7 @@ from hudi_py.services.clean.planning.table_planner import TablePlanner
 from hudi_py.services.clean.result import CleanResult
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.deletion import Permit
+from hudi_py.timeline.policy_file import PROPERTY
 from hudi_py.timeline.quarantine import pending_undos, purge
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import prepared
@@ -96,6 +97,11 @@ class CleanService:
             RefusedError: Deletion is forbidden in this table (``hoodie_py.gc.enabled=false``); nothing was changed.
         """
         return self.contents.store.deletion.permit("a clean", known)
+
+    @property
+    def policy(self) -> str:
+        """Mark of the table's retention policy; ``""`` without one."""
+        return self.table.properties.get(PROPERTY, "")
 
     def plan(self, *, details: bool = False, sizes: bool = False) -> CleanPlan:
         """What a clean would do, see `TablePlanner.plan`; nothing is written."""
@@ -237,6 +243,7 @@ class CleanService:
                     self.reporter,
                     partitions=self.partitions,
                     is_held=planned is not None and instant.requested_time == planned.requested_time,
+                    policy=self.policy,
                 )
             )
         return results

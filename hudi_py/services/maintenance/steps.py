@@ -70,7 +70,7 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
             return left_out
         services = table.services
         service = services.clean(services.clean_config(**budget.limits(table.settings)))
-        pending = [outlook(service.contents, each) for each in table.timeline.pending(Action.CLEAN)]
+        pending = [outlook(service.contents, each, service.policy) for each in table.timeline.pending(Action.CLEAN)]
         files = {path: f"{each.instant} is pending and would be finished" for each in pending for path in each.files}
         why = "" if all(each.is_withdrawn for each in pending) else "a pending clean"
         if plans_too(pending, service.config):

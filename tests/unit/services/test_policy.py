@@ -121,3 +121,24 @@ def test_what_cannot_be_is_refused_before_anything_is_written():
         with pytest.raises(ConfigError):
             builder.table().apply_policy(text)
     assert builder.storage.files() == before
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("change", ["another", "none"])
+def test_a_plan_of_the_policy_before_is_withdrawn(layout, change):
+    """Nobody has begun it; what is kept since then is kept. One that has begun is finished as it was planned."""
+    builder = history(layout)
+    opened(builder).apply_policy(KEEP)
+    services = opened(builder).services
+    requested = services.clean(services.clean_config()).schedule()
+    assert opened(builder).contents.clean_plan(requested).files_to_delete
+    if change == "none":
+        opened(builder).remove_policy()
+    else:
+        opened(builder).apply_policy(KEEP_MORE)
+    before = data_files(builder.storage)
+    results = Table(builder.storage, clock=builder.clock).clean(commits_retained=5)
+    assert [each.withdrawn for each in results] == [True]
+    assert "retention policy" in results[0].why_spared
+    assert before == data_files(builder.storage)
+    assert not opened(builder).timeline.pending()

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from hudi_py.errors import HudiError
+from hudi_py.errors import HudiError, RefusedError
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.table import Table
 from hudi_py.timeline import quarantine
@@ -61,3 +61,27 @@ def test_undo_and_emptying_see_each_other_without_a_lock(layout, kind, first, ca
     table = opened(builder.storage, FixedClock(NOW + timedelta(days=9)))
     assert not table.timeline.pending()
     assert not [each for each in table.check() if each.severity.value == "error"]
+
+
+@LAYOUTS
+def test_the_switch_against_deletion_stops_the_emptying_between_two_removals(layout):
+    """As it stops a clean between two rounds."""
+    builder = history(layout)
+    for number in (4, 5):
+        opened(builder.storage, builder.clock).clean(commits_retained=1)
+        builder.clock.move(timedelta(seconds=1))
+        builder.commit(at(number), {"r0": ["f"], "r1": ["g"]})
+    _, second = quarantine.removals(builder.storage)
+    late = FixedClock(NOW + timedelta(days=9))
+    asked = []
+
+    def may(sizes):
+        asked.append(sizes)
+        if len(asked) == 2:
+            opened(builder.storage, late).forbid_deletion()
+        return True
+
+    with pytest.raises(RefusedError):
+        opened(builder.storage, late).empty_quarantine(may=may)
+    assert quarantine.removals(builder.storage) == (second,)
+    assert len(asked) == 2

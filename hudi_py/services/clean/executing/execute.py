@@ -67,6 +67,7 @@ def execute_clean(
     *,
     partitions: frozenset[str] | None = None,
     is_held: bool = False,
+    policy: str | None = None,
 ) -> CleanResult:
     """
     Carry out one pending clean.
@@ -77,6 +78,7 @@ def execute_clean(
         deadline: Time limit of the run.
         partitions: Paths of the partitions that the table still has; None for all.
         is_held: Whether its plan was just made, and the newest files of its groups were checked for it.
+        policy: As `Recheck`.
 
     Raises:
         CorruptMetadata, RefusedError: The stored plan is damaged or points outside the table, an instant that decides
@@ -85,7 +87,7 @@ def execute_clean(
             next one tries again.
     """
     store = contents.store
-    recheck = recheck_of(contents, instant, only=partitions, is_held=is_held, engine=engine)
+    recheck = recheck_of(contents, instant, only=partitions, is_held=is_held, engine=engine, policy=policy)
     is_first_attempt = instant.state is State.REQUESTED
     engine = engine.prepared(store.storage, sum(map(len, recheck.names.values())))
     # After the engine was prepared: starting Spark may take long, and the judgement should be fresh.

@@ -43,14 +43,14 @@ class PendingOutlook:
         return None if None in sizes else sum(size or 0 for size in sizes)
 
 
-def outlook(contents: Contents, instant: Instant) -> PendingOutlook:
+def outlook(contents: Contents, instant: Instant, policy: str | None = None) -> PendingOutlook:
     """
-    Judge one pending clean as the clean that carries it out will.
+    Judge one pending clean as the clean that carries it out will; *policy* as for `Recheck`.
 
     Raises:
         CorruptMetadata, RefusedError: As `execute_clean`.
     """
-    recheck = recheck_of(contents, instant)
+    recheck = recheck_of(contents, instant, policy=policy)
     recheck.run()
     spared = tuple(sorted(join_path(path, name) for path, names in recheck.spared.items() for name in names))
     found = PendingOutlook(

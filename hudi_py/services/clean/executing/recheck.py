@@ -34,6 +34,7 @@ from hudi_py.model.records import CleanerPlan
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.executing.tasks import DeleteTask
 from hudi_py.services.clean.executing.undone import refuse_under_undoing
+from hudi_py.services.clean.planning.plan import POLICY
 from hudi_py.services.clean.planning.situation import is_outdated
 from hudi_py.services.clean.planning.stored_plan import Names, planned_names
 from hudi_py.timeline.contents import Contents
@@ -112,6 +113,7 @@ class Recheck:
         engine: Lists the partitions if they are very many.
         leases: The leases at the last comparison that the plan does not cover.
         others: Planned partitions that are another table's, each to its folder.
+        policy: Mark of the table's retention policy, ``""`` without one; None if it does not matter.
     """
 
     contents: Contents
@@ -126,6 +128,7 @@ class Recheck:
     engine: Engine | None = attrs.field(default=None, repr=False)
     leases: tuple[Lease, ...] = ()
     others: Mapping[str, str] = attrs.field(factory=dict)
+    policy: str | None = None
 
     def run(self) -> Timeline:
         """
@@ -215,7 +218,13 @@ class Recheck:
     @property
     def is_right(self) -> bool:
         """Whether the plan may be carried out as it stands."""
-        return not self.spared and not self.is_undone
+        return not self.spared and not self.is_undone and not self.is_of_other_policy
+
+    @property
+    def is_of_other_policy(self) -> bool:
+        """Whether it was made under another retention policy than that of the table now."""
+        made_under = self.plan.extra_metadata.get(POLICY)
+        return None not in (made_under, self.policy) and made_under != self.policy
 
     @property
     def why(self) -> str:
@@ -225,6 +234,8 @@ class Recheck:
             return f"{join_path(path, name)} must stay: {names[name]}"
         if self.is_undone:
             return f"{self.plan.last_completed_commit_timestamp}, the last commit that it is based on, was undone"
+        if self.is_of_other_policy:
+            return "the retention policy of the table has changed since it was made"
         return ""
 
     def left(self) -> Names:
@@ -256,12 +267,13 @@ def recheck_of(
     only: frozenset[str] | None = None,
     is_held: bool = False,
     engine: Engine | None = None,
+    policy: str | None = None,
 ) -> Recheck:
     """
     A pending clean, before the first comparison.
 
     Args:
-        contents, instant, only, is_held, engine: As `Recheck`.
+        contents, instant, only, is_held, engine, policy: As `Recheck`.
 
     Raises:
         CorruptMetadata, RefusedError: Its plan is damaged, or points outside the table.
@@ -271,7 +283,14 @@ def recheck_of(
     names = planned_names(plan, store.storage.root, store.path(instant))
     plan = attrs.evolve(plan, files_to_delete={})  # the names are all that is needed of a million files
     return Recheck(
-        contents=contents, instant=instant, plan=plan, names=names, only=only, is_held=is_held, engine=engine
+        contents=contents,
+        instant=instant,
+        plan=plan,
+        names=names,
+        only=only,
+        is_held=is_held,
+        engine=engine,
+        policy=policy,
     )
 
 

@@ -24,6 +24,7 @@ SAVEPOINTED_TIMES: Final = "savepointed_timestamps"
 COUNTED_VERSIONS: Final = "hudi_py.file_versions"
 APPROVED_BY: Final = "hudi_py.approved_by"
 RUN_BY: Final = "hudi_py.run_by"
+POLICY: Final = "hudi_py.policy"  # mark of the table's retention policy that it was made under
 
 
 @attrs.frozen(kw_only=True, repr=False)

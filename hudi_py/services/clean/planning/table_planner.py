@@ -40,7 +40,7 @@ from hudi_py.services.clean.planning.budget import Budget, cut_to_approved, cut_
 from hudi_py.services.clean.planning.ceiling import old_versions, shortened
 from hudi_py.services.clean.planning.examination import UNSEEN, Examination
 from hudi_py.services.clean.planning.past import last_clean, whole_times
-from hudi_py.services.clean.planning.plan import APPROVED_BY, CleanPlan, assemble
+from hudi_py.services.clean.planning.plan import APPROVED_BY, POLICY, CleanPlan, assemble
 from hudi_py.services.clean.planning.progress import PROGRESS, start_of_scope
 from hudi_py.services.clean.planning.scope import LastClean, Scope, Unseen
 from hudi_py.services.clean.planning.situation import Judge, Situation, checked
@@ -62,6 +62,7 @@ from hudi_py.services.savepoint.words import Expired
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived_partitions
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.policy_file import PROPERTY
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -185,7 +186,9 @@ class TablePlanner:
             if approved is not None:
                 # Files of any age may go, so the window is that of the whole plan although an earlier one is named.
                 extra = {**seen.extra_metadata_from(plan.earliest_to_retain), APPROVED_BY: self.config.approved_by}
-            plan = attrs.evolve(plan, extra_metadata={**plan.extra_metadata, **extra})
+            mark = self.table.properties.get(PROPERTY)
+            made_under = {POLICY: mark} if mark else {}
+            plan = attrs.evolve(plan, extra_metadata={**plan.extra_metadata, **extra, **made_under})
         if self.config.verify:
             check(self.compare(seen, plan), self.contents.store.storage.root)
         return plan
