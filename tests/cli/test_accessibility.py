@@ -63,7 +63,7 @@ def lake(tmp_path):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_all_views_pass_the_checker(lake, tmp_path, dark):
-    """The page of a table with an instant, a partition, its columns and a plan; the list of tables; the addresses."""
+    """The page of a table with a decoded instant, a partition, its columns, slices and a plan; the lists."""
     with Server(("127.0.0.1", 0), socket.AF_INET) as server, Browser(tmp_path / "profile", dark=dark) as browser:
         port = server.server_port
         server.site = Site(
@@ -79,7 +79,10 @@ def test_all_views_pass_the_checker(lake, tmp_path, dark):
                 browser.resize(width, 900)
                 browser.open(f"http://127.0.0.1:{port}/t/{number}/")
                 browser.wait("document.getElementById('plan-text').textContent !== ''")
-                browser.evaluate("document.querySelector('#history button').click()")
+                # One that is completed, so that it has a content to open.
+                browser.evaluate("[...document.querySelectorAll('#history button')].at(-1).click()")
+                browser.evaluate("document.querySelector('#instant summary').click()")
+                browser.wait("document.querySelector('#instant details pre') !== null")
                 browser.evaluate("document.querySelector('#partitions button').click()")
                 browser.wait("document.getElementById('columns').textContent !== ''")
                 assert violations(browser) == [], (number, width)
