@@ -431,6 +431,7 @@ class WriteService:
             clusterings=served.clusterings,
             expired_partitions=expired,
             seconds=watch.seconds,
+            put_onto=tuple(rivals.passed),
         )
 
     @staticmethod

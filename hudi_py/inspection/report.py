@@ -270,6 +270,8 @@ def write_report(result: WriteResult, cleans: Iterable[Json | None], *, dry_run:
         "cleans": clean_report(result.cleans, cleans)["cleans"],
         **(rewrite_entries("compactions", result.compactions) if result.compactions else {}),
         "retries": result.retries,
+        **({"conflicts": list(result.conflicts)} if result.conflicts else {}),
+        **({"put_onto": list(result.put_onto)} if result.put_onto else {}),
         **({"dry_run": True} if dry_run else {}),
         **({"is_repeated": True} if result.is_repeated else {}),
     }

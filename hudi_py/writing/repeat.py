@@ -61,13 +61,15 @@ def repeated(
     total_s = float("inf") if concurrency.patience is None else concurrency.patience.total_seconds()
     allowed = concurrency.retries_max if retries_max is None else retries_max
     attempts = delays._replace(attempts_max=allowed + 1, total_s=total_s).begin(what, "write.repeated")
+    conflicts: list[str] = []
     # Ends by itself, because `Attempts` counts attempts and time.
     for retries in itertools.count():
         try:
-            return attrs.evolve(attempt(), retries=retries)
+            return attrs.evolve(attempt(), retries=retries, conflicts=tuple(conflicts))
         except LockHeld:  # it has waited as long as it was told to; each attempt would wait that long again
             raise
         except CHANGED_MEANWHILE as error:
+            conflicts.append(str(error))
             if attempts.again(str(error)):
                 if isinstance(error, EarlyConflict):
                     wait(error)

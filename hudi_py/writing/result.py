@@ -29,6 +29,9 @@ class WriteResult(Shown):
         expired_partitions: Partitions that were dropped after the commit, with ``hoodie.partition.ttl.inline``.
         seconds: Duration of each phase in seconds: ``begin``, ``write``, ``commit``, ``services``.
         retries: Number of times that the write was begun again after a conflict.
+        conflicts: Why, for each of these times: which action was faster, where, and the rule.
+        put_onto: Requested times of the writes that completed while it ran and changed nothing that it read or wrote,
+            so that it was completed behind them as it was; only with several writers.
         is_repeated: Whether an earlier write with this write key had been committed, so that nothing was done; then
             *instant* and *metadata* are those of the earlier commit (without metadata if it is archived).
     """
@@ -43,6 +46,8 @@ class WriteResult(Shown):
     # Not compared, because no two writes take the same time.
     seconds: Mapping[str, float] = attrs.field(factory=dict, eq=False)
     retries: int = 0
+    conflicts: tuple[str, ...] = ()
+    put_onto: tuple[str, ...] = ()
     is_repeated: bool = False
 
     @property

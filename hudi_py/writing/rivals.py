@@ -78,6 +78,7 @@ class Rivals:
         before: Timeline that it is based on, loaded after it began.
         based_on: What else it is based on.
         words: Entries of its commit in addition to its files.
+        passed: Requested times of the writes of others that it was put onto; filled by `check`.
     """
 
     concurrency: Concurrency
@@ -86,6 +87,7 @@ class Rivals:
     before: Timeline
     based_on: BasedOn
     words: CommitWords
+    passed: list[str] = attrs.field(factory=list)
 
     def settle(self, now: Timeline, instant: Instant, metadata: CommitMetadata) -> Mapping[str, str]:
         """
@@ -170,6 +172,7 @@ class Rivals:
             if other.schema is not None and self._is_hidden_by(other, instant, metadata):
                 yield f"{other.touched.instant} was requested later, so its columns would count, and not the new ones"
         yield from self._properties_changed()
+        self.passed.extend(each.requested_time for each in candidates if each.is_completed and scope.is_new(each))
 
     def _reads(self, metadata: CommitMetadata) -> Reads:
         """

@@ -135,7 +135,9 @@ def test_a_write_that_loses_is_done_again(version):
     storage = table(version)
     overtaken = Overtaken(storage, [("n", "eu", 20)], [ACTORS["upsert new"]] * 3)
     result = service(storage).write(overtaken, "UPSERT")
-    assert result.retries == 3
+    assert (result.retries, result.put_onto) == (3, ())
+    assert len(result.conflicts) == 3
+    assert all("another writer was faster" in each and "'eu'" in each for each in result.conflicts)
     assert contents(storage) == [("eu", "a", 1), ("eu", "d", 4), ("eu", "n", 20), ("us", "b", 6)]
     writes.assert_tidy(storage, "three lost attempts")
 
@@ -145,7 +147,8 @@ def test_a_write_that_nobody_touched_is_put_onto_the_newer_state(version):
     """Its rows are written once."""
     storage = table(version)
     overtaken = Overtaken(storage, [("n", "ap", 20)], [ACTORS["upsert"]] * 3)
-    assert service(storage).write(overtaken, "UPSERT").retries == 0
+    result = service(storage).write(overtaken, "UPSERT")
+    assert (result.retries, result.conflicts, len(result.put_onto)) == (0, (), 1)
     assert ("ap", "n", 20) in contents(storage)
     assert ("eu", "a", 5) in contents(storage)
 
