@@ -28,7 +28,8 @@ from hudi_py.txn.touched import Other, kind_of, read_others, touched_by
 from hudi_py.writing.commit_words import CommitWords
 from hudi_py.writing.replacing import DELETE_PARTITION
 
-_METADATA_TABLE: Final = "hoodie.table.metadata."
+_OTHERS_MAY_CHANGE: Final = ("hoodie.table.metadata.", "hoodie_py.")
+"""What the metadata table has is asked for when the write is recorded; no file depends on our own switches."""
 _NOT_COMPARED: Final = ("hoodie.table.checksum",)
 _DELETED_COLUMN: Final = "_hoodie_is_deleted"
 _ALL: Final = "INSERT_OVERWRITE_TABLE"
@@ -217,7 +218,7 @@ class Rivals:
         return parse_record_schema(other.schema or "") != parse_record_schema(ours)
 
     def _properties_changed(self) -> Iterator[str]:
-        """Whether the table was upgraded or its properties were changed; those of the metadata table do not matter."""
+        """Whether the table was upgraded or its properties were changed, but for `_OTHERS_MAY_CHANGE`."""
         now = _compared(read_table_config(self.contents.store.storage).properties)
         then = _compared(self.table.properties)
         for name in sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name)):
@@ -228,5 +229,5 @@ def _compared(properties: Mapping[str, str]) -> dict[str, str]:
     return {
         name: text
         for name, text in properties.items()
-        if not name.startswith(_METADATA_TABLE) and name not in _NOT_COMPARED
+        if not name.startswith(_OTHERS_MAY_CHANGE) and name not in _NOT_COMPARED
     }

@@ -267,6 +267,17 @@ def test_what_else_ends_a_write(version, reason):
 
 
 @pytest.mark.parametrize("version", [6, 9])
+def test_a_switch_that_changes_no_file_ends_no_write(version):
+    """Nor a new policy: a load of hours is not done again because somebody decided what is kept."""
+    storage = table(version)
+    overtaken = Overtaken(
+        storage, [("n", "eu", 20)], [lambda storage: writes.open_table(storage, **SEVERAL).forbid_deletion()]
+    )
+    assert service(storage).write(overtaken, "UPSERT").retries == 0
+    assert ("eu", "n", 20) in contents(storage)
+
+
+@pytest.mark.parametrize("version", [6, 9])
 def test_a_write_that_always_loses_says_so(version):
     """Exit code 4; the rows of the others are there, and nothing of the loser."""
     storage = table(version)
