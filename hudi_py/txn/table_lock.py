@@ -15,7 +15,7 @@ from typing import Any
 from hudi_py.config import keys
 from hudi_py.config.lock import LockConfig, LockKind, check_lock_provider, lock_config
 from hudi_py.config.settings import Settings
-from hudi_py.errors import ConfigError, ConflictError, HudiError
+from hudi_py.errors import ConfigError, ConflictError, HudiError, OutcomeUnknown, ServiceFailed
 from hudi_py.runtime.clock import SLEEP, Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
@@ -30,6 +30,7 @@ from hudi_py.txn.turns import place_of
 from hudi_py.txn.zookeeper_lock import ZookeeperLock
 
 _META_FOLDER = ".hoodie"
+_SAY_ENOUGH = (ConfigError, ConflictError, OutcomeUnknown, ServiceFailed)
 _POLL_MS = 1000
 
 
@@ -76,14 +77,30 @@ class TableLock:
         self._enter(purpose)
         try:
             yield
-        except BaseException:
+        except BaseException as error:
+            is_lost = self._explains(error)
             try:
                 self._leave()
             # The error of the body is the one that the caller has to see.
-            except HudiError as error:
-                log.warning("lock.not_released", why=str(error))
+            except HudiError as unreleased:
+                log.warning("lock.not_released", why=str(unreleased))
+            if is_lost:
+                raise ConflictError(f"{self._lost} was met: {error}; try again") from error
             raise
         self._leave()
+
+    def _explains(self, error: BaseException) -> bool:
+        """Whether what the body met was made by another writer that has the lock now: no damage, and worth a retry."""
+        if self._depth != 1 or not isinstance(error, HudiError) or isinstance(error, _SAY_ENOUGH):
+            return False
+        try:
+            return not self._provider.is_ours()
+        except HudiError:  # unknown
+            return False
+
+    @property
+    def _lost(self) -> str:
+        return f"{self._storage.root}: the table's lock was taken over or removed while it was held, so another writer"
 
     def examine(self) -> None:
         """See `Lock`."""
@@ -111,10 +128,7 @@ class TableLock:
     def check(self) -> None:
         """See `Lock`."""
         if self._depth and not self._provider.is_ours():
-            raise ConflictError(
-                f"{self._storage.root}: the table's lock was taken over or removed while it was held, so another "
-                "writer may be running; nothing was completed, try again"
-            )
+            raise ConflictError(f"{self._lost} may be running; nothing was completed, try again")
 
     @cached_property
     def _config(self) -> LockConfig:
