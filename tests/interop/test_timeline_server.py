@@ -90,13 +90,14 @@ def test_a_client_writes_and_cleans_by_our_view(peer, tmp_path, served, kind):
     write(1, range(12), "insert")
     for time in range(2, sized(7, 4)):
         write(time, range(time, 12 + time), "upsert")
-    write(8, range(3, 5), "delete")
     if kind == "MERGE_ON_READ":  # log files behind the plan of a compaction that nobody carries out yet
         later = {"hoodie.compact.inline": "false", "hoodie.compact.schedule.inline": "true"}
         write(9, range(6), "upsert", {**later, "hoodie.compact.inline.max.delta.commits": "1"})
         write(10, range(4), "upsert", {"hoodie.compact.inline": "false"})
     write(11, (0, 3), "insert_overwrite")
     write(12, range(2, 8), "upsert")
+    # Last: 1.0.2 cannot read rows that lie behind deletes, of its own tables either (docs/rules/data-files.md).
+    write(13, range(3, 5), "delete")
     table = hudi_py.open_table(path)
     expected = sorted(model.values(), key=lambda row: row["id"])
     assert sorted(peer.read(path), key=lambda row: row["id"]) == expected
