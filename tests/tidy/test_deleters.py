@@ -8,7 +8,7 @@ from support.repository import modules, tree_of
 VERBS = {"delete", "delete_many", "delete_folder", "move_many"}
 ON_STORAGE = re.compile(r"storage$|^job$|outer$")
 DATA = {  # files with committed rows: all of these need a permit
-    "services.clean.executing.execute",
+    "services.clean.executing.partitions",
     "services.clean.executing.tasks",
     "services.clean.executing.watch",
     "services.orphans.service",

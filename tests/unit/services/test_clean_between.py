@@ -201,10 +201,10 @@ def test_partitions_stay_while_files_are_left_for_want_of_time(layout, monkeypat
     assert not result.is_finished
     assert not any(path.startswith("r0/") for path in data_files(builder.storage))
     assert "r0/.hoodie_partition_metadata" in builder.storage.files()
-    assert ("delete_folder", "r0") not in recording.calls
+    assert ("delete_empty", "r0") not in recording.calls
     (result,) = service.execute_pending()
     assert result.is_finished
     assert result.metadata.partitions["r0"].is_partition_deleted
     assert "r0/.hoodie_partition_metadata" in result.deleted_files
-    assert ("delete_folder", "r0") in recording.calls
+    assert ("delete_empty", "r0") in recording.calls
     assert not any(path.startswith("r0/") for path in builder.storage.files())

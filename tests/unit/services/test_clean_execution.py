@@ -7,8 +7,9 @@ from hudi_py.config.settings import Settings
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import AlreadyExists, RefusedError
 from hudi_py.formats.records_codec import encode_rollback_plan
+from hudi_py.model.files import PARTITION_METAFILE
 from hudi_py.model.instant import State
-from hudi_py.storage.wrappers import RecordingStorage
+from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
 from hudi_py.table import Table
 from support.tables import TableBuilder, at, data_files
 
@@ -274,6 +275,50 @@ def test_k10_a_file_that_came_after_planning_keeps_its_folder(layout):
     builder.put(late)
     [result] = service.execute_pending()
     assert late in builder.storage.files()
+    assert not result.metadata.partitions["r0"].is_partition_deleted
+
+
+class MetafileWatch(DelegatingStorage):
+    """Something happens once the metafile of a partition is gone."""
+
+    def __init__(self, inner, then):
+        super().__init__(inner)
+        self.then = then
+
+    def _around(self, verb, paths, call):
+        done = call()
+        if verb == "delete" and any(path.endswith(PARTITION_METAFILE) for path in paths):
+            self.then()
+        return done
+
+
+@LAYOUTS
+@pytest.mark.parametrize("moment", ["before", "meanwhile"])
+@pytest.mark.parametrize("what", ["a write begins", "a file is written"])
+def test_k10_a_write_beside_the_end_of_a_partition_finds_its_metafile(layout, what, moment):
+    """It has seen the metafile when it began, so it makes none; nor is its file deleted with the folder."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"r0": ["f"], "r1": ["g"]})
+    builder.commit(at(2), {}, replaced={"r0": ["f"]})
+    for number in (3, 4, 5):
+        builder.commit(at(number), {"r1": ["g"]})
+    late, metafile = f"r0/{TableBuilder.base_name('late', at(6))}", f"r0/{PARTITION_METAFILE}"
+
+    def other():
+        if what == "a write begins":
+            builder.instant(at(6), "commit", State.REQUESTED)
+        else:
+            builder.put(late)
+
+    storage = MetafileWatch(builder.storage, other if moment == "meanwhile" else lambda: None)
+    table = Table(storage, clock=builder.clock)
+    service = table.services.clean(table.services.clean_config(commits_retained=1))
+    service.schedule()
+    if moment == "before":
+        other()
+    [result] = service.execute_pending()
+    assert metafile in builder.storage.files()
+    assert (late in builder.storage.files()) == (what == "a file is written")
     assert not result.metadata.partitions["r0"].is_partition_deleted
 
 

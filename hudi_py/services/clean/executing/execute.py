@@ -19,7 +19,6 @@ Source: rules/table-services A.7, A.8; docs/decisions/stale-clean-plans.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -31,13 +30,13 @@ from hudi_py.engine.base import Engine
 from hudi_py.errors import AlreadyExists, ConflictError, StorageError
 from hudi_py.fsview.needs import Needed, Savepoint
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.model.files import PARTITION_METAFILE, join_path
 from hudi_py.model.holes import Holes, holes_of
 from hudi_py.model.instant import Action, Instant, State, advance
 from hudi_py.model.lease import floor_of
 from hudi_py.model.records import CleanerPlan, CleanMetadata
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
+from hudi_py.services.clean.executing.partitions import delete_partitions
 from hudi_py.services.clean.executing.quarantined import deleter_of
 from hudi_py.services.clean.executing.recheck import Recheck, covers, recheck_of
 from hudi_py.services.clean.executing.tasks import delete_files, tasks_of
@@ -46,7 +45,6 @@ from hudi_py.services.clean.memory.leftovers import LEFTOVERS, Leftovers, after_
 from hudi_py.services.clean.planning.plan import SAVEPOINTED_TIMES
 from hudi_py.services.clean.planning.stored_plan import Names, is_partial
 from hudi_py.services.clean.result import CleanResult, Outcome, metadata_of, together
-from hudi_py.storage.base import Storage
 from hudi_py.storage.deleters import Deleter
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.deletion import Permit
@@ -109,7 +107,7 @@ def execute_clean(
         _check_access(outcome, names, known, store.storage.root)
     plan = _as_carried_out(recheck)
     # Folders last, and only when no file is left: a folder with its metafile deleted would hide remaining files.
-    gone = {} if outcome.left else _delete_partitions(store.storage, plan.partitions_to_delete, permit, deleter)
+    gone = {} if outcome.left else delete_partitions(contents, instant, plan.partitions_to_delete, permit, deleter)
     elapsed_ms = max(0, int((store.clock.now() - started).total_seconds() * 1000))
     metadata = metadata_of(instant, plan, outcome, frozenset(gone), config, elapsed_ms)
     log.info(
@@ -363,40 +361,3 @@ def _check_access(outcome: Outcome, names: Names, known: Leftovers, root: str) -
             f"none of {total} files could be deleted, the first is {root}/{path}: {why}; the clean stays inflight, "
             "correct the access and run clean again"
         )
-
-
-def _delete_partitions(
-    storage: Storage, partition_paths: Sequence[str], permit: Permit, deleter: Deleter
-) -> dict[str, tuple[str, ...]]:
-    """Remove dropped partitions; removed ones to the names that were left in them."""
-    gone = {}
-    if partition_paths:
-        permit.check()
-    for path in partition_paths:
-        names = _delete_partition(storage, path, deleter)
-        if names is not None:
-            gone[path] = names
-    return gone
-
-
-def _delete_partition(storage: Storage, partition_path: str, deleter: Deleter) -> tuple[str, ...] | None:
-    """
-    Remove the folder of a dropped partition if it has only its metafile (rule A-54); None if it is kept.
-
-    A file that was created after planning keeps the folder: its writer may still be running (K-10).
-    """
-    if not partition_path:
-        return None
-    entries = storage.list(partition_path)
-    # Listed now and not taken from the plan, which may be hours old.
-    if any(entry.is_folder or not entry.name.startswith(PARTITION_METAFILE) for entry in entries):
-        log.warning("clean.partition.kept", partition=partition_path, files_left=len(entries))
-        return None
-    for entry in entries:
-        # The metafile first: a crash leaves an empty folder, which no listing takes for a partition.
-        path = join_path(partition_path, entry.name)
-        if deleter.undoable_from:
-            deleter.remove(storage, [path])
-        storage.delete(path)
-    storage.delete_folder(partition_path)
-    return tuple(entry.name for entry in entries)
