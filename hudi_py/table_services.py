@@ -79,13 +79,12 @@ class TableServices:
     ) -> CleanService:
         """Return the clean service, whose steps can be called one by one."""
         self._table.require(Use.CLEAN)
-        from hudi_py.runtime.who import this_process
         from hudi_py.services.clean.service import CleanService
 
         return CleanService(
             contents=self._table.contents,
             table=self._table.config,
-            config=attrs.evolve(config or clean_config(self._table.settings), run_by=this_process()),
+            config=config or clean_config(self._table.settings),
             engine=engine or LocalEngine(),
             now=now,
             metadata_table=self.metadata_table,

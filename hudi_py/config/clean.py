@@ -60,7 +60,6 @@ class CleanConfig:
         forget: Requested times of snapshots that the ladder does not keep in this run.
         approved: In this run, the only files that may be deleted: path to size in bytes; None for all.
         approved_by: Who approved them.
-        run_by: Who runs it, as the completed clean records it; empty to record nobody.
         older_than: Replaces the policy's window in this run: instant time from which on everything is kept.
         archive_max_commits: Number of commits that archival leaves active at most; None if unknown.
         trigger_max_commits: A new plan is made after this number of completed commits since the last clean.
@@ -96,7 +95,6 @@ class CleanConfig:
     forget: tuple[str, ...] = ()
     approved: Mapping[str, int] | None = attrs.field(default=None, eq=False, repr=False)
     approved_by: str = ""
-    run_by: str = attrs.field(default="", eq=False)
     archive_max_commits: int | None = None
     trigger_max_commits: int = 1
     incremental: bool = True

@@ -11,7 +11,8 @@ from hudi_py.model.files import join_path
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CleanerPlan, CleanMetadata, CleanPartitionMetadata
 from hudi_py.model.shown import Shown
-from hudi_py.services.clean.planning.plan import RUN_BY
+from hudi_py.runtime.who import this_process
+from hudi_py.services.clean.planning.plan import POLICY, RUN_BY
 from hudi_py.services.clean.planning.stored_plan import Names
 
 
@@ -160,6 +161,14 @@ def metadata_of(
         earliest_commit_to_retain="" if earliest is None else earliest.requested_time,
         last_completed_commit_timestamp=plan.last_completed_commit_timestamp,
         partitions=partitions,
-        # Not the plan's: another process, or another release, may have made it.
-        extra_metadata={**plan.extra_metadata, RUN_BY: config.run_by} if config.run_by else plan.extra_metadata,
+        extra_metadata={**plan.extra_metadata, **_runner(plan)},
     )
+
+
+def _runner(plan: CleanerPlan) -> Mapping[str, str]:
+    """
+    Who carries the plan out, which may be another process than the one that made it.
+
+    Only of tables with a retention policy: other cleans are equal to those of Apache Hudi, which do not say.
+    """
+    return {RUN_BY: this_process()} if POLICY in plan.extra_metadata else {}

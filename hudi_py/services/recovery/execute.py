@@ -22,7 +22,6 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import OWN_FOLDER, parse_data_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.runtime.log import log
-from hudi_py.runtime.who import this_process
 from hudi_py.services.clean.service import CleanService
 from hudi_py.services.recovery.failed_writes import FailedWrites
 from hudi_py.services.recovery.finding import Problem, RecoveryFinding, Step
@@ -210,7 +209,7 @@ class RecoveryExecutor:
         CleanService(
             contents=self.contents,
             table=self.table,
-            config=attrs.evolve(clean_config(self.settings), run_by=this_process()),
+            config=clean_config(self.settings),
             engine=LocalEngine(),
             metadata_table=self.metadata_table,
         ).execute_pending()
