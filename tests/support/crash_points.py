@@ -1,5 +1,5 @@
 """
-Where the crash tests interrupt: at every mutation, or with ``HUDI_CRASH_SHARE=4`` each mode at every fourth one.
+Where the crash tests interrupt: at every mutation, or with ``HUDI_CRASH_SHARE=6`` each mode at every sixth one.
 """
 
 import os

@@ -2,8 +2,8 @@
 Tests that take turns: where ``HUDI_TEST_DAY`` is a number, what is long runs every other day or every third one.
 
 - A test against real Hudi runs every third day.
-- A test that needs Spark runs on one of its two versions, on the other one the next day; a slow one runs on the first
-  version every other day.
+- A test that needs Spark runs on one of its two versions, on the other one the next day, and rests on the third; a slow
+  one runs on the first version every other day.
 - Of the other slow tests each case runs every other day, but random histories are played every day: those in
   ``tests/property``, and what is marked ``daily``.
 
@@ -42,7 +42,7 @@ def is_its_turn(item: pytest.Item) -> bool:
     if "oracle" in marks:
         return number % 3 == 0
     if "spark" in marks:
-        return number % 2 == 1 and _IS_FIRST_SPARK if "slow" in marks else (number % 2 == 1) == _IS_FIRST_SPARK
+        return number % 2 == 1 and _IS_FIRST_SPARK if "slow" in marks else number % 3 == (1 if _IS_FIRST_SPARK else 2)
     if item.path.parent.name == "property" or "daily" in marks or not marks & {"slow", "s3", "browser"}:
         return True
     return number % 2 == 1
