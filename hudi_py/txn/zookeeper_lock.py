@@ -83,7 +83,8 @@ class ZookeeperLock:
             stat = asked.get(timeout=self._config.connection_timeout_ms / 1000)
         except (KazooException, KazooTimeoutError):
             return False
-        return stat is not None and stat.ephemeralOwner == self._client.client_id[0]
+        session = self._client.client_id  # none if it ended since ZooKeeper answered
+        return stat is not None and session is not None and stat.ephemeralOwner == session[0]
 
     def holder(self) -> str:
         """See `LockProvider`."""

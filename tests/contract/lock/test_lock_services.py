@@ -20,6 +20,7 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.txn import providers
 from hudi_py.txn.dynamodb_lock import DynamoDBLock
 from hudi_py.txn.table_lock import TableLock
+from hudi_py.txn.zookeeper_lock import ZookeeperLock
 from support.zookeeper import SESSION_MS, zookeeper_server
 
 ZOOKEEPER, DYNAMODB = LockKind.ZOOKEEPER.value, LockKind.DYNAMODB.value
@@ -128,6 +129,7 @@ from hudi_py.errors import ConflictError
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.txn.table_lock import TableLock
+from hudi_py.txn.zookeeper_lock import ZookeeperLock
 lock = TableLock(MemoryStorage(), Settings(eval(sys.argv[1])), FixedClock(datetime.now(timezone.utc)))
 with lock.held("work of another process"):
     print("held", flush=True)
@@ -208,6 +210,30 @@ def test_a_lease_is_renewed_and_taken_over_only_after_its_whole_time(settings):
     first.release()
     assert second.is_ours()
     second.release()
+
+
+def test_a_session_that_ends_behind_the_answer_holds_no_lock(settings):
+    """ZooKeeper has said that the node is there, and then the client has no session any more."""
+    from hudi_py.config.lock import lock_config
+
+    lock = ZookeeperLock(lock_config(settings(ZOOKEEPER)).zookeeper, wait_ms=100)
+    assert lock.try_acquire("work")
+    assert lock.is_ours()
+    client = lock._client
+    asked = client.exists_async
+
+    class Answer:
+        def __init__(self, path):
+            self.of = asked(path)
+
+        def get(self, **patience):
+            stat = self.of.get(**patience)
+            client.stop()
+            return stat
+
+    client.exists_async = Answer
+    assert not lock.is_ours()
+    lock.release()
 
 
 @pytest.mark.parametrize("loses", ["request", "answer"])
