@@ -42,22 +42,23 @@ def delete_partitions(
         return {}
     permit.check()
     store = contents.store
-    if _is_written(contents, paths):
-        _mark(store, clean, paths)
-        return {}
-    gone = {path: _emptied(store, path, deleter) for path in paths}
-    if _is_written(contents, paths):
-        _mark(store, clean, paths)
-        return {}
-    storage = store.storage
-    # Listed again: a write that began and completed meanwhile is not pending.
-    kept = [path for path, names in gone.items() if names is None or storage.list(path)]
-    _mark(store, clean, (path for path in kept if any(not _is_metafile(each) for each in storage.list(path))))
-    found = {path: names for path, names in gone.items() if names is not None and path not in kept}
-    for path in found:
-        # Not with what is in it: that would be the file of a writer that came in between.
-        storage.delete_empty(path)
-    return found
+    found: dict[str, tuple[str, ...] | None] = {}
+    is_written = _is_written(contents, paths)
+    if not is_written:
+        found = {path: _emptied(store, path, deleter) for path in paths}
+        is_written = _is_written(contents, paths)
+    gone = {}
+    for path in paths:
+        # Listed again: a write that began and completed meanwhile is not pending.
+        left = store.storage.list(path)
+        names = found.get(path)
+        if is_written or left:
+            _mark(store, clean, path, left)
+        elif names is not None:
+            # Not with what is in it: that would be the file of a writer that came in between.
+            store.storage.delete_empty(path)
+            gone[path] = names
+    return gone
 
 
 def _is_written(contents: Contents, paths: Sequence[str]) -> bool:
@@ -87,14 +88,13 @@ def _emptied(store: TimelineStore, partition_path: str, deleter: Deleter) -> tup
     return tuple(entry.name for entry in entries)
 
 
-def _mark(store: TimelineStore, clean: Instant, paths: Iterable[str]) -> None:
-    """Make the metafiles that are missing, as after a crash of this clean."""
-    for path in paths:
-        if any(_is_metafile(entry) for entry in store.storage.list(path)):
-            continue
-        text = format_partition_metadata(path, instant_time=clean.requested_time, written_at=store.clock.now())
-        with suppress(AlreadyExists):  # the writer made it
-            store.storage.create_new(join_path(path, PARTITION_METAFILE), text)
+def _mark(store: TimelineStore, clean: Instant, path: str, entries: Iterable[Entry]) -> None:
+    """Make the metafile of a partition if it is not among the entries of its folder, as after a crash of this clean."""
+    if any(map(_is_metafile, entries)):
+        return
+    text = format_partition_metadata(path, instant_time=clean.requested_time, written_at=store.clock.now())
+    with suppress(AlreadyExists):  # the writer made it
+        store.storage.create_new(join_path(path, PARTITION_METAFILE), text)
 
 
 def _is_metafile(entry: Entry) -> bool:
