@@ -170,28 +170,11 @@ class Explainer:
 
         deletions = deletions_of(contents, self._service.table, is_wanted)
         for removal in () if deletions else removals_of(contents, is_wanted):
-            parsed = parse_data_file(removal.path.rpartition("/")[2])
-            back = f"in quarantine until {removal.undo_until}; hudi-py undo TABLE {removal.quarantine}"
-            yield FileExplanation(
-                path=removal.path,
-                kind="unknown file" if parsed is None else _kind(parsed),
-                file_id=None if parsed is None else parsed.file_id,
-                rule=removal.why,
-                also=() if removal.quarantine is None else (back,),
-                deleted_by=removal.by,
-                quarantine=removal.quarantine,
-            )
+            undo = None if removal.quarantine is None else (removal.undo_until, removal.quarantine)
+            yield _gone(removal.path, removal.why, removal.by, undo, quarantine=removal.quarantine)
         for deletion in deletions:
-            parsed = parse_data_file(deletion.path.rpartition("/")[2])
-            back = f"in quarantine until {deletion.undo_until}; hudi-py undo TABLE {deletion.clean.requested_time}"
-            yield FileExplanation(
-                path=deletion.path,
-                kind="unknown file" if parsed is None else _kind(parsed),
-                file_id=None if parsed is None else parsed.file_id,
-                rule=str(deletion),
-                also=() if deletion.undo_until is None else (back,),
-                deleted_by=deletion.clean,
-            )
+            undo = None if deletion.undo_until is None else (deletion.undo_until, deletion.clean.requested_time)
+            yield _gone(deletion.path, str(deletion), deletion.clean, undo)
 
     def _relative(self, target: str) -> str:
         root = self._store.storage.root
@@ -394,6 +377,22 @@ class Explainer:
         if scope.everything or path in self._examined:
             return None
         return f"the next one looks at {scope.reason}"
+
+
+def _gone(
+    path: str, rule: str, by: Instant | None, undo: tuple[str | None, str] | None, quarantine: str | None = None
+) -> FileExplanation:
+    """Explain a file that is not there any more; *undo* is until when, and by which name, it can be put back."""
+    parsed = parse_data_file(path.rpartition("/")[2])
+    return FileExplanation(
+        path=path,
+        kind="unknown file" if parsed is None else _kind(parsed),
+        file_id=None if parsed is None else parsed.file_id,
+        rule=rule,
+        also=() if undo is None else (f"in quarantine until {undo[0]}; hudi-py undo TABLE {undo[1]}",),
+        deleted_by=by,
+        quarantine=quarantine,
+    )
 
 
 def _is_named(file_name: str, partition_path: str, wanted: str) -> bool:
