@@ -19,7 +19,7 @@ from hudi_py.services.clean.executing.recheck import stands_as_planned
 from hudi_py.services.recovery.finding import Step
 from hudi_py.table import Table
 from hudi_py.timeline.cleaned import whole_from
-from support.crash_points import interruptions
+from support.crash_points import IS_SAMPLE, interruptions
 from support.stale_plans import (
     LATER,
     LAYOUTS,
@@ -307,7 +307,7 @@ def test_interrupted_anywhere_no_needed_file_goes(inflight):
             Table(case.storage, clock=before.clock).clean(**ONE_VERSION)
         assert set(data_files(case.storage)) == needed, case
         assert Table(case.storage, clock=before.clock).timeline.pending() == (), case
-    assert count > 10
+    assert IS_SAMPLE or count > 10
 
 
 class CompletesFirst(MetadataTableKeeper):
