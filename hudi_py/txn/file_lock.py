@@ -96,6 +96,11 @@ class FileLock:
         age = "" if seen.modified_ms is None else f", {max(0, self._now_ms() - seen.modified_ms) // 1000} s old,"
         return f"{where}{age} is another writer's lock ({_owner(seen.content)})"
 
+    def age_ms(self) -> int:
+        """For how long the file has been there; 0 if it is gone, or its storage does not tell."""
+        seen = self._read()
+        return 0 if seen is None or seen.modified_ms is None else self._now_ms() - seen.modified_ms
+
     def _create(self) -> bool:
         try:
             self._storage.create_new(self._path, self._content)

@@ -32,6 +32,10 @@ from hudi_py.txn.zookeeper_lock import ZookeeperLock
 _META_FOLDER = ".hoodie"
 _SAY_ENOUGH = (ConfigError, ConflictError, OutcomeUnknown, ServiceFailed)
 _POLL_MS = 1000
+_OLD_MS = 600_000
+_WAIT_FOR_OLD_MS = 10_000
+"""Who holds a lock file for longer than anybody waits is most likely dead, on a machine that cannot be asked. Each
+command that waited as long as for a live holder would cost minutes."""
 
 
 def table_lock(storage: Storage, settings: Settings, clock: Clock) -> Lock:
@@ -204,7 +208,11 @@ class TableLock:
             return
         log.warning("lock.waiting", purpose=purpose, holder=self._provider.holder())
         waited_ms = 0
-        for pause_ms in _pauses_ms(config):
+        pauses_ms = list(_pauses_ms(config))
+        is_old = isinstance(self._provider, FileLock) and self._provider.age_ms() > max(_OLD_MS, sum(pauses_ms))
+        for pause_ms in pauses_ms:
+            if is_old and waited_ms >= _WAIT_FOR_OLD_MS:
+                break
             self._sleep(pause_ms / 1000)
             waited_ms += pause_ms
             if self._provider.try_acquire(purpose):
@@ -216,7 +224,10 @@ class TableLock:
             if is_file
             else ""
         )
-        raise LockHeld(f"{self._provider.holder()}; {purpose} waited {waited_ms // 1000} s for it: try again{way_out}")
+        why_short = " only, because its holder is most likely dead" if is_old else ""
+        raise LockHeld(
+            f"{self._provider.holder()}; {purpose} waited {waited_ms // 1000} s for it{why_short}: try again{way_out}"
+        )
 
 
 def _pauses_ms(config: LockConfig) -> Iterator[int]:
