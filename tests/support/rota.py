@@ -1,13 +1,13 @@
 """
-Tests that take turns: where ``HUDI_TEST_DAY`` is a number, what is long runs every other day or every third one.
+Tests that take turns: where ``HUDI_TEST_DAY`` is a number, what is long runs every third or fourth day.
 
-- A test against real Hudi runs every third day.
-- A test that needs Spark runs on one of its two versions, on the other one the next day, and rests on the third; a slow
-  one runs on the first version every other day.
-- Of the other slow tests each case runs every other day, but random histories are played every day: those in
+- A test against real Hudi runs every fourth day.
+- A test that needs Spark runs on each of its two versions every fourth day; a slow one on the first version every third.
+- Of the other slow tests each case runs every third day, but random histories are played every day: those in
   ``tests/property``, and what is marked ``daily``.
+- Of all others each case runs every day, or every so many as ``HUDI_TEST_TURNS`` says.
 
-Which day it is follows from the test's name: each day has a like share, and three days in a row have all.
+Which day it is follows from the test's name: each day has a like share, and so many days in a row have all.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from zlib import crc32
 import pytest
 
 _DAY = os.environ.get("HUDI_TEST_DAY", "")
+_TURNS = int(os.environ.get("HUDI_TEST_TURNS", "1"))
 _IS_FIRST_SPARK = os.environ.get("HUDI_PY_TEST_SPARK", "3.5") == "3.5"
 
 
@@ -40,9 +41,9 @@ def is_its_turn(item: pytest.Item) -> bool:
     is_by_case = not marks & {"oracle", "spark"}
     number = crc32((item.nodeid if is_by_case else item.nodeid.partition("[")[0]).encode()) + int(_DAY)
     if "oracle" in marks:
-        return number % 3 == 0
+        return number % 4 == 0
     if "spark" in marks:
-        return number % 2 == 1 and _IS_FIRST_SPARK if "slow" in marks else number % 3 == (1 if _IS_FIRST_SPARK else 2)
-    if item.path.parent.name == "property" or "daily" in marks or not marks & {"slow", "s3", "browser"}:
+        return number % 3 == 1 and _IS_FIRST_SPARK if "slow" in marks else number % 4 == (1 if _IS_FIRST_SPARK else 3)
+    if item.path.parent.name == "property" or "daily" in marks:
         return True
-    return number % 2 == 1
+    return number % (3 if marks & {"slow", "s3", "browser"} else _TURNS) == 0

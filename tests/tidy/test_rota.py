@@ -17,12 +17,12 @@ def item(name, path, marks):
 @pytest.mark.parametrize(
     ("marks", "days", "per_day"),
     [
-        (("oracle",), 3, (0.25, 0.42)),
-        (("oracle", "slow"), 3, (0.25, 0.42)),
-        (("slow",), 2, (0.4, 0.6)),
-        (("s3",), 2, (0.4, 0.6)),
-        (("spark", "slow"), 2, (0.4, 0.6)),
-        (("spark",), 3, (0.25, 0.42)),
+        (("oracle",), 4, (0.2, 0.3)),
+        (("oracle", "slow"), 4, (0.2, 0.3)),
+        (("slow",), 3, (0.25, 0.42)),
+        (("s3",), 3, (0.25, 0.42)),
+        (("spark", "slow"), 3, (0.25, 0.42)),
+        (("spark",), 4, (0.2, 0.3)),
         (("slow", "daily"), 1, (1, 1)),
         ((), 1, (1, 1)),
     ],
@@ -40,6 +40,17 @@ def test_every_test_has_its_turn_and_each_day_a_like_share(marks, days, per_day,
     assert sum(map(len, turns)) == len(items) * (2 if marks == ("spark",) else 1)  # on each of two versions
     least, most = per_day
     assert all(least <= len(turn) / len(items) <= most for turn in turns if turn or "spark" not in marks)
+
+
+def test_all_others_take_turns_where_a_number_is_set(monkeypatch):
+    """As with old libraries, where most tests show what they show with new ones."""
+    items = [item(f"{SLOW}::test_{number}", SLOW, ()) for number in range(300)]
+    monkeypatch.setattr(rota, "_TURNS", 3)
+    turns = []
+    for day in range(7, 10):
+        monkeypatch.setattr(rota, "_DAY", str(day))
+        turns += [each.nodeid for each in items if rota.is_its_turn(each)]
+    assert sorted(turns) == sorted(each.nodeid for each in items)
 
 
 def test_histories_are_played_every_day(monkeypatch):
