@@ -5,6 +5,7 @@ Long runs of the random tests: ``python tools/long_run.py histories --sequences 
 merge-on-read, in every order of their calls with up to ``--bound`` preemptions, and ``--trios`` random sets of three
 with one less, in a random order until ``--minutes`` are over. It prints how many orders there were. ``--without``
 takes the lock, the conflict check, the look at one's own instant or the fence out, and has to find a wrong order.
+``--metadata`` gives each table a metadata table with an index of keys, which is compacted every second time.
 ``processes`` lets ``--writers`` real processes change one table, kills and stops some of them, and judges the table;
 ``--place`` says under which lock: ``file``, ``zookeeper``, ``dynamodb`` or ``s3``. ``hudi`` does the same with a
 ``--release`` of Apache Hudi as one of the writers.
@@ -42,6 +43,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--bound", type=int, default=2, help="preemptions of a simulated order")
     parser.add_argument("--trios", type=int, default=0, help="random sets of three actors to simulate, too")
+    parser.add_argument("--metadata", action="store_true", help="simulate tables with a metadata table")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="when to begin nothing further")
     parser.add_argument("--without", default="", choices=["", "check", "fence", "lock", "look"])
     parser.add_argument("--writers", type=int, default=None, help="processes of one history; 4 to 8 by default")
@@ -89,7 +91,7 @@ def _simulations(given: argparse.Namespace) -> int:
     trios = [(tuple(chance.sample(names, 3)), max(1, given.bound - 1)) for _ in range(given.trios)]
     kinds = ("COPY_ON_WRITE", "MERGE_ON_READ")
     cases = [
-        (version, actors, bound, kind, given.without)
+        (version, actors, bound, kind, given.without, given.metadata)
         for actors, bound in [*pairs, *trios]
         for version in (6, 9)
         for kind in kinds
@@ -119,18 +121,18 @@ def _simulations(given: argparse.Namespace) -> int:
     return 1 if violated else 0
 
 
-def _simulation(case: tuple[int, tuple[str, ...], int, str, str]) -> tuple[int, list[str], float, float]:
+def _simulation(case: tuple[int, tuple[str, ...], int, str, str, bool]) -> tuple[int, list[str], float, float]:
     from contextlib import nullcontext
 
     logging.getLogger("hudi_py").setLevel(logging.CRITICAL + 1)
-    from support.many_writers import violations
+    from support.many_writers import METADATA, violations
     from support.taken_out import taken_out
 
-    *actors, without = case
+    *actors, without, has_metadata = case
     started, number, first_s = time.monotonic(), 0, 0.0
     wrong: list[str] = []
     with taken_out(without) if without else nullcontext():
-        for each in violations(*actors):
+        for each in violations(*actors, **METADATA if has_metadata else {}):
             number += 1
             if each is not None:
                 first_s = first_s or time.monotonic() - started

@@ -19,7 +19,18 @@ from hudi_py.table_statements import rows_to_delete, rows_to_update
 from hudi_py.timeline.properties_file import update_properties
 from support import writes
 from support.laws import SHARE
-from support.many_writers import ACTORS, SERVICES, SEVERAL, contents, drawn_violations, rows, service, table, violations
+from support.many_writers import (
+    ACTORS,
+    METADATA,
+    SERVICES,
+    SEVERAL,
+    contents,
+    drawn_violations,
+    rows,
+    service,
+    table,
+    violations,
+)
 from support.rival_places import PLACES
 from support.rival_processes import drawn, play
 from support.taken_out import FINDING, taken_out
@@ -368,4 +379,6 @@ def test_any_two_end_like_some_serial_order(name):
     for other in chance.sample(others, -(-len(others) // SHARE)):
         names = (name, other) if chance.random() < 0.5 else (other, name)
         version, kind = chance.choice((6, 8, 9)), chance.choice(("COPY_ON_WRITE", "MERGE_ON_READ"))
-        assert [each for each in drawn_violations(version, names, chance, 1, kind) if each is not None] == []
+        settings = chance.choice(({}, METADATA))
+        found = drawn_violations(version, names, chance, 1, kind, **settings)
+        assert [each for each in found if each is not None] == [], settings

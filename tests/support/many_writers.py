@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +33,12 @@ SEVERAL = {
     "hoodie.write.lock.client.num_retries": 1000,
     "hoodie.parquet.small.file.limit": 0,
 }
+METADATA = {
+    "hoodie.metadata.enable": True,
+    "hoodie.metadata.record.index.enable": True,
+    "hoodie.metadata.compact.max.delta.commits": 2,
+}
+"""A metadata table that is compacted often, with an index of keys."""
 AT_ONCE = Retry(sleep=lambda _: None, clock=lambda: 0.0, chance=lambda: 0.0)
 
 
@@ -139,21 +146,26 @@ def _newest(storage: Storage) -> str:
     return writes.open_table(storage).timeline.commits.completed()[-1].requested_time
 
 
-def table(version: int, kind: str = "COPY_ON_WRITE", names: tuple[str, ...] = ()) -> MemoryStorage:
+def table(
+    version: int,
+    kind: str = "COPY_ON_WRITE",
+    names: tuple[str, ...] = (),
+    settings: Mapping[str, Any] = MappingProxyType({}),
+) -> MemoryStorage:
     """
-    A table with two commits and three rows; of a merge-on-read table one lies in a log file.
+    A table with two commits and three rows, written with *settings*; of a merge-on-read table one lies in a log file.
 
     What some of *names* need is there, too: a savepoint of the first commit, a second log file, or files in quarantine.
     """
     storage = writes.create_table(version, **{"hoodie.table.type": kind})
-    writes.upsert(storage, [*writes.OLD, {"id": "d", "region": "eu", "ts": 3}])
+    writes.upsert(storage, [*writes.OLD, {"id": "d", "region": "eu", "ts": 3}], **settings)
     if _PINNED & set(names):
-        writes.open_table(storage).create_savepoint(_newest(storage))
+        writes.open_table(storage, **settings).create_savepoint(_newest(storage))
     if "compact logs" in names:
-        writes.upsert(storage, [{"id": "d", "region": "eu", "ts": 3}])
-    writes.upsert(storage, [{"id": "d", "region": "eu", "ts": 4}])
+        writes.upsert(storage, [{"id": "d", "region": "eu", "ts": 3}], **settings)
+    writes.upsert(storage, [{"id": "d", "region": "eu", "ts": 4}], **settings)
     if "undo" in names:
-        writes.open_table(storage, **{"hoodie_py.clean.quarantine": True}).clean(file_versions_retained=1)
+        writes.open_table(storage, **{**settings, "hoodie_py.clean.quarantine": True}).clean(file_versions_retained=1)
     return storage
 
 
@@ -183,7 +195,7 @@ def violations(
     Yields:
         For each schedule what is wrong with its outcome; None if nothing is.
     """
-    start = table(version, kind, names)
+    start = table(version, kind, names, settings)
     actors = _works(names, settings)
     serial = SerialOrders(start.copy, actors, contents)
     for outcome in schedules(start.copy, actors, bound, counts):
@@ -191,11 +203,16 @@ def violations(
 
 
 def drawn_violations(
-    version: int, names: tuple[str, ...], chance: random.Random, count: int, kind: str = "COPY_ON_WRITE"
+    version: int,
+    names: tuple[str, ...],
+    chance: random.Random,
+    count: int,
+    kind: str = "COPY_ON_WRITE",
+    **settings: Any,
 ) -> Iterator[str | None]:
     """As `violations`, for so many schedules with one preemption, or two, each at a random call."""
-    start = table(version, kind, names)
-    actors = _works(names, {})
+    start = table(version, kind, names, settings)
+    actors = _works(names, settings)
     serial = SerialOrders(start.copy, actors, contents)
     for _ in range(count):
         yield _violation(names, drawn_schedule(start.copy, actors, chance, is_shared_or_file), serial)

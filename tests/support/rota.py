@@ -2,7 +2,7 @@
 Tests that take turns: where ``HUDI_TEST_DAY`` is a number, what is long runs every third or fourth day.
 
 - A test against real Hudi runs every fourth day.
-- A test that needs Spark runs on each of its two versions every fourth day; a slow one on the first version every third.
+- A test that needs Spark runs on each of its two versions every fourth day; a slow one on the first every third.
 - Of the other slow tests each case runs every third day, but random histories are played every day: those in
   ``tests/property``, and what is marked ``daily``.
 - Of all others each case runs every day, or every so many as ``HUDI_TEST_TURNS`` says.
