@@ -75,6 +75,13 @@ def test_two_rollbacks_undo_two_commits_or_the_same_one(version):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("names", [("rollback", "maintain"), ("rollback", "rollback")])
+def test_a_rollback_that_two_carry_out_adds_the_log_files_that_its_record_names(names):
+    """The slower one adds none: no metadata table would know it."""
+    assert [each for each in violations(6, names, 1, "MERGE_ON_READ", **METADATA) if each is not None] == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("part", FINDING)
 def test_the_simulation_finds_what_is_taken_out(part):
     """Without the lock, the conflict check, the look at one's own instant or the fence, a wrong order is found."""

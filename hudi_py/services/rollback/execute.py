@@ -104,7 +104,7 @@ class RollbackExecutor:
         is_done = found is None and not publish
         deleted = self._full(paths) if is_done else self._delete(paths, target.requested_time)
         writer = RollbackBlocks(store.storage, instant.requested_time, target.requested_time)
-        appended = writer.append(blocks, look_only=is_done)
+        appended = writer.append(blocks, lambda: self._is_over(instant), look_only=is_done)
         partitions = self._partitions(deleted, appended)
         metadata = RollbackMetadata(
             start_rollback_time=instant.requested_time,
@@ -130,6 +130,11 @@ class RollbackExecutor:
             delete_markers(store.storage, instant.requested_time)
         log.info("rollback.executed", instant=instant.requested_time, rolled_back=target.requested_time)
         return metadata
+
+    def _is_over(self, instant: Instant) -> bool:
+        """Whether another process has completed the rollback, or the restore that it belongs to."""
+        now = self.contents.store.load().find(instant.requested_time, Action.ROLLBACK)
+        return now is None or now.is_completed
 
     def _keeps_plan(self, found: Instant | None, target: InstantInfo, *, publish: bool) -> bool:
         """

@@ -3,12 +3,18 @@ Undoes blocks in log files that are kept (layout 1), by rollback blocks after th
 
 Every rollback block gets a log file of its own, with the next version of the slice. An APPEND marker of the *rollback*
 names that file before it exists, so that a repeated rollback finds it, of hudi_py or of Apache Hudi, and the metadata
-table gets to know it. Source: rules/table-services B-20, B-20a, B-21; Hudi ``RollbackHelperV1``.
+table gets to know it.
+
+Two processes may carry out one rollback at once; the record of the faster one names the files, and the slower one must
+not add others. So first folders are listed, then markers are read, then it is asked whether the rollback is over: a
+file that was listed has a marker then, or the rollback is over; one that was not listed has the name tried first.
+
+Source: rules/table-services B-20, B-20a, B-21; Hudi ``RollbackHelperV1``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import attrs
@@ -47,12 +53,15 @@ class RollbackBlocks:
     rollback_time: str
     target_time: str
 
-    def append(self, requests: Iterable[BlocksToUndo], *, look_only: bool = False) -> dict[str, AppendedBlocks]:
+    def append(
+        self, requests: Iterable[BlocksToUndo], is_over: Callable[[], bool], *, look_only: bool = False
+    ) -> dict[str, AppendedBlocks]:
         """
         Write one block for each slice that has log files, unless an earlier attempt wrote it. Repeatable.
 
         Args:
             requests: The slices.
+            is_over: Whether another process has ended the rollback; then nothing is written.
             look_only: Write nothing, return what exists.
 
         Returns:
@@ -66,17 +75,28 @@ class RollbackBlocks:
             by_partition.setdefault(request.partition_path, []).append(request)
         if not by_partition:
             return {}
+        logs = {path: self._logs(path) for path in by_partition}
         markers = read_markers(self.storage, self.rollback_time) or frozenset()
         earlier = {(marker.partition_path, marker.file_name) for marker in markers}
+        look_only = look_only or is_over()
         return {
-            path: self._append_in(path, group, earlier, look_only=look_only) for path, group in by_partition.items()
+            path: self._append_in(path, group, logs[path], earlier, look_only=look_only)
+            for path, group in by_partition.items()
         }
 
-    def _append_in(
-        self, partition: str, group: list[BlocksToUndo], earlier: set[tuple[str, str]], *, look_only: bool
-    ) -> AppendedBlocks:
+    def _logs(self, partition: str) -> list[LogFile]:
         entries = self.storage.list(partition, details=True)
-        logs = [log for entry in entries if (log := parse_log_file(entry.name, entry.size_bytes)) is not None]
+        return [log for entry in entries if (log := parse_log_file(entry.name, entry.size_bytes)) is not None]
+
+    def _append_in(
+        self,
+        partition: str,
+        group: list[BlocksToUndo],
+        logs: list[LogFile],
+        earlier: set[tuple[str, str]],
+        *,
+        look_only: bool,
+    ) -> AppendedBlocks:
         done: dict[str, int] = {}
         undone: dict[str, int] = {}
         for request in group:
@@ -87,15 +107,19 @@ class RollbackBlocks:
             mine = [each for each in in_slice if (partition, each.name) in earlier]
             done |= {each.name: each.size_bytes or 0 for each in mine}
             # A marker alone proves nothing: the earlier attempt may have died before it wrote the block.
-            if in_slice and not look_only and not any(self._holds_block(partition, each) for each in mine):
+            if (
+                in_slice
+                and not look_only
+                and not any(self._holds_block(partition, each.name, each.size_bytes or 0) for each in mine)
+            ):
                 name, size = self._write(partition, request, max(each.version for each in in_slice))
                 done[name] = size
         return AppendedBlocks(rollback_logs=done, logs_of_write=undone)
 
-    def _holds_block(self, partition: str, log: LogFile) -> bool:
-        path = join_path(partition, log.name)
+    def _holds_block(self, partition: str, name: str, size_bytes: int) -> bool:
+        path = join_path(partition, name)
         with self.storage.open_read(path) as stream:
-            blocks = scan_log_blocks(stream, log.size_bytes or 0, f"{self.storage.root}/{path}")
+            blocks = scan_log_blocks(stream, size_bytes, f"{self.storage.root}/{path}")
             return any(is_rollback_block(block, self.target_time) for block in blocks)
 
     def _write(self, partition: str, request: BlocksToUndo, version: int) -> tuple[str, int]:
@@ -107,6 +131,9 @@ class RollbackBlocks:
             try:
                 self.storage.create_new(join_path(partition, name), content)
             except AlreadyExists:
+                size = self.storage.size(join_path(partition, name))
+                if size and self._holds_block(partition, name, size):  # another process carries out this rollback, too
+                    return name, size
                 continue
             return name, len(content)
         raise ConflictError(
