@@ -210,24 +210,6 @@ def test_a_lock_of_another_provider_that_is_left_behind_is_in_nobodys_way(make_l
         pass
 
 
-@pytest.mark.parametrize(("minutes", "waited"), [(9, 250), (11, 10)])
-@pytest.mark.parametrize("content", [b"", b"of another machine"])
-def test_a_file_that_is_older_than_anybody_waits_costs_seconds(make_lock, clock, content, minutes, waited):
-    """Whether its holder lives cannot be asked; it is not taken over, and got as soon as it is released."""
-    pauses = []
-    patient = {"hoodie.write.lock.client.num_retries": 50, "hoodie.write.lock.wait_time_ms": 60_000}
-    lock = make_lock(FILE, "memory", sleep=pauses.append, **patient)
-    lock.storage.create_new(LOCK, content)
-    clock.move(timedelta(minutes=minutes))
-    with pytest.raises(ConflictError, match=rf"waited {waited} s.*recover"), lock.held("clean"):
-        pytest.fail("two holders")
-    assert (sum(pauses), lock.storage.read(LOCK)) == (waited, content)
-
-    released = make_lock(FILE, "memory", sleep=lambda _: lock.storage.delete(LOCK), **patient)
-    with released.held("clean"):
-        pass
-
-
 def test_a_file_in_another_folder_is_another_lock(make_lock, tmp_path):
     """Those who use the table's own folder are not kept out by it."""
     lock = make_lock(FILE, "local", **{"hoodie.write.lock.filesystem.path": str(tmp_path / "elsewhere")})

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from hudi_py.config.settings import Settings
 from hudi_py.errors import ConflictError
+from hudi_py.runtime.clock import FixedClock
+from hudi_py.storage.memory import MemoryStorage
 from hudi_py.txn import process
 from hudi_py.txn.file_lock import FileLock
+from hudi_py.txn.table_lock import TableLock
 from support import writes
-from support.many_writers import contents, rows, service, table
+from support.many_writers import FILE_LOCK, contents, rows, service, table
 
 NAMES_ITSELF = "from hudi_py.txn.process import this_process; print(this_process(), flush=True); input()"
 
@@ -28,6 +33,24 @@ def test_a_killed_process_is_gone_before_anybody_asks_how_it_ended():
         os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is still listed
         assert os.path.exists(f"/proc/{other.pid}")
         assert process.is_gone(name)
+
+
+@pytest.mark.parametrize(("minutes", "waited"), [(9, 250), (11, 10)])
+@pytest.mark.parametrize("content", [b"", b"of another machine"])
+def test_a_file_that_is_older_than_anybody_waits_costs_seconds(content, minutes, waited):
+    """Whether its holder lives cannot be asked; it is not taken over, and got as soon as it is released."""
+    pauses, storage, clock = [], MemoryStorage(), FixedClock(datetime.now(timezone.utc))
+    settings = Settings({"hoodie.write.lock.provider": FILE_LOCK})
+    storage.create_new(".hoodie/lock", content)
+    clock.move(timedelta(minutes=minutes))
+    lock = TableLock(storage, settings, clock, sleep=pauses.append)
+    with pytest.raises(ConflictError, match=rf"waited {waited} s.*recover"), lock.held("clean"):
+        pytest.fail("two holders")
+    assert (sum(pauses), storage.read(".hoodie/lock")) == (waited, content)
+
+    released = TableLock(storage, settings, clock, sleep=lambda _: storage.delete(".hoodie/lock"))
+    with released.held("clean"):
+        pass
 
 
 def test_a_write_waits_for_the_lock_as_long_as_it_is_told_and_not_again(monkeypatch):
