@@ -360,6 +360,7 @@ class WriteService:
             # Everything that the write builds on is loaded now: commits that completed while it waited are in it.
             lists = based_on.by_condition or operation == DELETE_PARTITION or operation in OVERWRITES
             transaction.refuse_undoing((table.refresh() if lists else table.refresh_timeline()).timeline)
+            transaction.refuse_overtaken(table.timeline)
             done = words.committed_before(table.timeline, table.contents)
             if done is not None:  # another process committed this key between the two looks
                 transaction.abandon()

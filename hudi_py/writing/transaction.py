@@ -222,6 +222,28 @@ class WriteTransaction:
                 "try again when it is done, or finish it with hudi-py recover if its process has ended"
             )
 
+    def refuse_overtaken(self, timeline: Timeline) -> None:
+        """
+        Abandon the write if it would build on a commit that was requested later.
+
+        That commit had its turn between our request and our look. Whatever goes by requested times would take ours for
+        the older one: in an index of keys, the later record of a key counts, so a row that the other deleted and ours
+        brings back would not be found.
+
+        Args:
+            timeline: As for `refuse_undoing`.
+
+        Raises:
+            ConflictError: There is one; the write is abandoned, and the next attempt gets a later time.
+        """
+        last = max((each.requested_time for each in timeline.committed), default="")
+        if last > self.instant_time:
+            self.abandon()
+            raise ConflictError(
+                f"{self.contents.store.storage.root}: commit {last} of another process was requested behind this write "
+                f"({self.instant_time}) and completed before it looked at the table; nothing was written; write again"
+            )
+
     def abandon(self) -> None:
         """Delete the requested and inflight instant of a write that has written nothing."""
         # The heartbeat last: while it beats, no other process takes the half-removed write for a failed one.

@@ -82,6 +82,14 @@ def test_a_rollback_that_two_carry_out_adds_the_log_files_that_its_record_names(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_row_that_comes_back_is_in_the_index_whichever_write_was_requested_first(version):
+    """An overwrite takes its key out of the index with a later time than that of the write which then finds no row."""
+    found = violations(version, ("upsert", "insert_overwrite_table"), 1, **METADATA)
+    assert [each for each in found if each is not None] == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("part", FINDING)
 def test_the_simulation_finds_what_is_taken_out(part):
     """Without the lock, the conflict check, the look at one's own instant or the fence, a wrong order is found."""
