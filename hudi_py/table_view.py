@@ -45,19 +45,24 @@ class TableView(OpenedTable):
         return self._partition_of(partition_path)[1]
 
     def file_slices(self, partition_path: str = "") -> tuple[FileSlice, ...]:
-        """Return the newest slice of each file group that is not replaced, without files of pending writes."""
-        from hudi_py.fsview.build import latest_slices
+        """
+        Return the slices of a partition that a read opens, at most one for each file group; nothing of pending writes.
 
-        return latest_slices(*self._partition_of(partition_path))
+        What was logged behind a pending compaction is read together with the slice that it compacts, and is shown so.
+        """
+        from hudi_py.fsview.as_of import readable_slices
 
-    def _partition_of(self, partition_path: str) -> tuple[ViewContext, PartitionView]:
+        return readable_slices(*self._partition_of(partition_path))
+
+    def _partition_of(self, partition_path: str) -> tuple[ViewContext, PartitionView, frozenset[str]]:
         # Taken together: another thread may refresh the table at any moment.
         from hudi_py.fsview.build import build_partition
 
         timeline, listing = self._opened
         context = self._context_of(timeline)
         entries = listing.partition(partition_path, details=True)
-        return context, build_partition(context, partition_path, ((e.name, e.size_bytes) for e in entries))
+        view = build_partition(context, partition_path, ((e.name, e.size_bytes) for e in entries))
+        return context, view, timeline.compacting
 
     def snapshot(self, as_of: str | datetime | None = None, *, savepoint: str | None = None) -> Snapshot:
         """

@@ -36,7 +36,7 @@ def context_as_of(context: ViewContext, as_of: str) -> ViewContext:
 
 
 def readable_slices(
-    context: ViewContext, partition: PartitionView, pending_compactions: Collection[str] = ()
+    context: ViewContext, partition: PartitionView, pending_compactions: Collection[str]
 ) -> tuple[FileSlice, ...]:
     """
     The newest slice with files of each live group, without log files of writes that are not completed.

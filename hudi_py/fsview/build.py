@@ -292,9 +292,11 @@ class _Opened:
 
 def latest_slices(context: ViewContext, partition: PartitionView) -> tuple[FileSlice, ...]:
     """
-    The newest slice of each live group, without files of writes that are not completed.
+    The newest slice of each live group, without files of writes that are not completed, as Apache Hudi lists them.
 
-    In layout 1 a log file's name does not tell which delta commit wrote it, so all of them stay.
+    Log files behind a pending compaction are in no slice of a view of completed commits, though their rows count: what
+    a reader opens is found by `hudi_py.fsview.as_of.readable_slices`. In layout 1 a log file's name does not tell which
+    delta commit wrote it, so all of them stay.
     """
     latest = (group.slices[0] for group in partition.groups if group.slices)
     return tuple(without_pending_files(context, each) for each in latest)

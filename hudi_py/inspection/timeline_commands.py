@@ -144,6 +144,7 @@ def instant(common: Common, table: str, instant: str, state: str | None) -> None
 @command
 def files(common: Common, table: str, partition: str | None, as_of: str | None, sizes: bool) -> None:
     """List file groups and their file slices."""
+    from hudi_py.fsview.as_of import readable_slices
     from hudi_py.inspection.report import file_sizes, files_report
 
     present = common.open(table)
@@ -160,18 +161,21 @@ def files(common: Common, table: str, partition: str | None, as_of: str | None, 
         return
     rows = []
     for view in views:
+        # As it is read, so with what was logged behind a pending compaction.
+        latest = {each.file_id: each for each in readable_slices(opened.view_context, view, opened.timeline.compacting)}
         for group in view.groups:
-            for position, file_slice in enumerate(group.slices):
-                size = (file_slice.base_file.size_bytes if file_slice.base_file else 0) or 0
-                size += sum(log.size_bytes or 0 for log in file_slice.log_files)
+            newest = latest.get(group.file_id)
+            shown = () if newest is None else (newest,)
+            older = (each for each in group.slices if not shown or each.base_instant_time < shown[0].base_instant_time)
+            for file_slice in (*shown, *older):
                 rows.append(
                     (
                         view.partition_path or "(none)",
                         group.file_id,
                         file_slice.base_instant_time,
                         str(len(file_slice.log_files)),
-                        render.human_bytes(size),
-                        "latest" if position == 0 else "",
+                        render.human_bytes(file_slice.size_bytes),
+                        "latest" if file_slice is newest else "",
                     )
                 )
     columns = ("partition", "file group", "base instant", "logs", "size", "")

@@ -22,7 +22,8 @@ from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, encode_log_block
 from hudi_py.formats.properties import format_properties
-from hudi_py.fsview.build import build_partition, latest_slices
+from hudi_py.fsview.as_of import readable_slices
+from hudi_py.fsview.build import build_partition
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.base_file import Written, write_keyed_base_file
@@ -126,7 +127,7 @@ def places_of_rows(storage: Storage, contents: Contents, timeline: Timeline) -> 
         view = build_partition(
             context, path, ((entry.name, entry.size_bytes) for entry in entries if not entry.is_folder)
         )
-        for file_slice in latest_slices(context, view):
+        for file_slice in readable_slices(context, view, timeline.compacting):
             # Keys of log files count, too (rules/data-files 11.3), and whether a row is deleted takes merging with the
             # base file.
             if any(not log.is_cdc for log in file_slice.log_files):

@@ -41,7 +41,7 @@ def refuse_what_a_clean_took(contents: Contents, timeline: Timeline, context: Vi
         RefusedError: A file is deleted; the message names the clean.
         CorruptMetadata: The plan of a clean that has begun does not decode.
     """
-    compactions = frozenset(each.requested_time for each in timeline.pending(Action.COMPACTION))
+    compactions = timeline.compacting
     for clean in timeline.pending(Action.CLEAN):
         plan = contents.plan_of_pending_clean(clean)
         if plan is None:

@@ -15,7 +15,7 @@ import attrs
 from hudi_py.config import keys
 from hudi_py.errors import RefusedError
 from hudi_py.fsview.as_of import readable_slices
-from hudi_py.fsview.build import PartitionView, ViewContext, build_partition, latest_slices
+from hudi_py.fsview.build import PartitionView, ViewContext, build_partition
 from hudi_py.fsview.gone import first_gone, first_log_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
@@ -51,7 +51,7 @@ class LatestSnapshot(Snapshot):
     def _slices(self) -> Iterable[FileSlice]:
         context = load_context(self.timeline, self._contents, with_clustering=False)
         for partition in views(self._listing(), partial(_built, context)):
-            yield from readable_slices(context, partition, self._pending_compactions)
+            yield from readable_slices(context, partition, self.timeline.compacting)
 
     def sized_slices(self, *, read_optimized: bool = False) -> tuple[FileSlice, ...]:
         """As in `Snapshot`; if folders were listed, refuses where files of archived commits are missing."""
@@ -139,8 +139,8 @@ class EarlierSnapshot(Snapshot):
         return build_partition(self.view_context, partition_path, ((e.name, e.size_bytes) for e in entries))
 
     def file_slices(self, partition_path: str = "") -> tuple[FileSlice, ...]:
-        """The newest slice at that time of each file group in the partition that was live then."""
-        return latest_slices(self.view_context, self.partition(partition_path))
+        """The slices of one partition that a read of that time opens, at most one for each file group."""
+        return readable_slices(self.view_context, self.partition(partition_path), self.timeline.compacting)
 
     def refuse_what_a_clean_took(self) -> None:
         """
@@ -157,7 +157,7 @@ class EarlierSnapshot(Snapshot):
     def _slices(self) -> Iterable[FileSlice]:
         found: list[FileSlice] = []
         for partition in views(self._listing, partial(_built, self.view_context)):
-            found += readable_slices(self.view_context, partition, self._pending_compactions)
+            found += readable_slices(self.view_context, partition, self.timeline.compacting)
         # Again after the listing: a clean may have begun in between, and then the listing may lack files already.
         self.refuse_what_a_clean_took()
         gone = first_gone(

@@ -7,13 +7,14 @@ Source: `hudi_py.fsview.build` classifies files; `hudi_py.mdt.statistics` says w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, Final
 
 import attrs
 
-from hudi_py.fsview.build import PartitionView, ViewContext, latest_slices
+from hudi_py.fsview.as_of import readable_slices
+from hudi_py.fsview.build import PartitionView, ViewContext
 from hudi_py.mdt.statistics import key_suffix, suffix_of
 from hudi_py.model.column_statistics import ColumnStatistics
 from hudi_py.model.files import is_data_file, parse_base_file, parse_log_file
@@ -105,11 +106,16 @@ class Overview:
     columns: tuple[ColumnRange, ...] | None
 
 
-def total_of(context: ViewContext, partitions: Iterable[tuple[PartitionView, Mapping[str, int | None]]]) -> FileTotals:
+def total_of(
+    context: ViewContext,
+    partitions: Iterable[tuple[PartitionView, Mapping[str, int | None]]],
+    pending_compactions: Collection[str],
+) -> FileTotals:
     """
     Args:
         context: What the view was built with.
         partitions: Each partition's view, and all its files: name to size in bytes.
+        pending_compactions: Requested times of pending compactions; what was logged behind them is read, too.
     """
     latest = older = uncommitted = Amount()
     count = groups = log_files = 0
@@ -118,7 +124,7 @@ def total_of(context: ViewContext, partitions: Iterable[tuple[PartitionView, Map
         count += 1
         groups += len(partition.groups)
         names: set[str] = set()
-        for file_slice in latest_slices(context, partition):
+        for file_slice in readable_slices(context, partition, pending_compactions):
             names.update(log.name for log in file_slice.log_files)
             log_files += len(file_slice.log_files)
             if file_slice.base_file is not None:
@@ -259,7 +265,7 @@ def overview_of(
         now: The present, to compute ages.
         zone: Time zone of the timeline's times.
     """
-    files = total_of(context, partitions)
+    files = total_of(context, partitions, timeline.compacting)
     if not is_fresh:
         files = attrs.evolve(files, uncommitted=None)
     return Overview(

@@ -16,7 +16,7 @@ from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.gone import first_gone, first_log_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice, LogFile, parse_base_file, parse_log_file
-from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant import Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took, which_clean
 from hudi_py.snapshot.range_facts import RangeFacts
@@ -122,7 +122,7 @@ class RangeContents:
     @property
     def pending_compactions(self) -> frozenset[str]:
         """Requested times of pending compactions."""
-        return frozenset(instant.requested_time for instant in self._timeline.pending(Action.COMPACTION))
+        return self._timeline.compacting
 
     @property
     def _tells_write(self) -> bool:

@@ -28,7 +28,6 @@ from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.files import BaseFile, FileSlice
-from hudi_py.model.instant import Action
 from hudi_py.model.shown import Shown
 from hudi_py.rows.filling import refuse_defaults
 from hudi_py.rows.log_rules import log_rules_of
@@ -247,10 +246,6 @@ class Snapshot(Shown):
         """View context of that time: it knows which instants were completed then."""
         context = load_context(self.timeline, self._contents, with_clustering=False)
         return context if self.requested_time is None else context_as_of(context, self.requested_time)
-
-    @property
-    def _pending_compactions(self) -> frozenset[str]:
-        return frozenset(instant.requested_time for instant in self.timeline.pending(Action.COMPACTION))
 
     @property
     def schema(self) -> pa.Schema:

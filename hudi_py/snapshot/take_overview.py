@@ -74,7 +74,8 @@ def partition_ranges(
     """
     context = load_context(latest.timeline, contents, with_clustering=False)
     sizes: dict[str, int | None] = {entry.name: entry.size_bytes for entry in listing.partition(path)}
-    return _ranges(latest, total_of(context, [(build_partition(context, path, sizes.items()), sizes)]))
+    views = [(build_partition(context, path, sizes.items()), sizes)]
+    return _ranges(latest, total_of(context, views, latest.timeline.compacting))
 
 
 def _ranges(latest: Snapshot, files: FileTotals) -> tuple[ColumnRange, ...] | None:

@@ -16,7 +16,8 @@ from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
-from hudi_py.fsview.build import build_partition, latest_slices
+from hudi_py.fsview.as_of import readable_slices
+from hudi_py.fsview.build import build_partition
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.listing import open_as_it_is
@@ -82,7 +83,8 @@ def _difference(contents: Contents, table: TableConfig, settings: Settings, fact
         ghosts += [(path, name) for name in sorted(known - names)]
         there = build_partition(context, path, ((entry.name, None) for entry in entries))
         # Only files that readers open: what a retried task left need not be listed.
-        visible = {name for file_slice in latest_slices(context, there) for name in file_slice.file_names}
+        slices = readable_slices(context, there, timeline.compacting)
+        visible = {name for file_slice in slices for name in file_slice.file_names}
         if unlisted is None and visible - known:
             unlisted = f"it does not list {join_path(path, min(visible - known))}, which holds committed rows"
     for path, known in listed.items():
