@@ -114,7 +114,7 @@ class TableInsight(TableView):
         from hudi_py.table_services import TableServices
 
         config = TableServices(self).clean_config(**options)
-        return SimulationService(contents=self.contents, table=self.config, config=config).run()
+        return SimulationService(contents=self.contents, table=self.config).run(config)
 
     def history(self, *, archived: bool = False) -> tuple[Event, ...]:
         """

@@ -373,8 +373,15 @@ class TableServices:
             contents=table.contents, table=table.config, settings=table.settings, config=config, now=now
         )
 
-    def doctor(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> DoctorService:
-        """Return the service that judges settings and health; arguments as for `hudi_py.Table.plan_clean`."""
+    def doctor(
+        self, *, now: datetime | None = None, keeps_files: bool = False, **options: Unpack[CleanOptions]
+    ) -> DoctorService:
+        """
+        Return the service that judges settings and health; arguments as for `hudi_py.Table.plan_clean`.
+
+        Args:
+            keeps_files: See `hudi_py.services.doctor.service.DoctorService`.
+        """
         from hudi_py.services.doctor.service import DoctorService
 
         return DoctorService(
@@ -384,6 +391,7 @@ class TableServices:
             # Called by the service, for which contradictory settings are a finding and not an error.
             clean=partial(self.clean_config, now=now, **options),
             clean_service=partial(self.clean, now=now),
+            keeps_files=keeps_files,
         )
 
     def usage(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> UsageService:

@@ -184,6 +184,22 @@ def build_partition(
     return _partition(context, partition_path, collected, tuple(sorted(other)))
 
 
+def build_of_parsed(context: ViewContext, partition_path: str, files: Iterable[BaseFile | LogFile]) -> PartitionView:
+    """As `build_partition`, of names that are parsed: for callers that build many views of the same data files."""
+    collected: dict[str, _Group] = {}
+    for file in files:
+        group = collected.get(file.file_id)
+        if group is None:
+            group = collected[file.file_id] = _Group()
+        if isinstance(file, LogFile):
+            group.logs.append(file)
+            continue
+        known = group.bases.get(file.instant_time)
+        if known is None or _is_rather(context, file, known):
+            group.bases[file.instant_time] = file
+    return _partition(context, partition_path, collected, ())
+
+
 def _is_rather(context: ViewContext, base: BaseFile, known: BaseFile) -> bool:
     """Of two files of a slice, one is of a task that was retried or came too late: the commit names the other."""
     named = context.written_by(base.instant_time)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -19,10 +20,13 @@ from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
+    from hudi_py.services.simulation.plan import Simulation
+    from hudi_py.services.simulation.service import Recorded
     from hudi_py.services.usage.facts import FileUse, Usage
     from hudi_py.snapshot.bytes_over_time import Stored
     from hudi_py.snapshot.history import Event
     from hudi_py.table import Table
+    from hudi_py.table_services import TableServices
 
 EVENTS_MAX: Final = 20_000
 PARTITIONS_MAX: Final = 1_000
@@ -35,7 +39,12 @@ CONTENT_BYTES_MAX: Final = 50_000
 PARAMETERS_MAX: Final = 100
 TEXT_LENGTH_MAX: Final = 2_000
 """Of what an action recorded; the decoded content has all."""
-_RETENTIONS: Final = (1, 2, 3, 5, 10, 20, 30)
+LOOKS_MAX: Final = 3_000_000
+"""Looks at a file that all replays may take together, of some 4 µs each."""
+_LOOKS_ONCE: Final = 6
+"""What a replay does once for each file takes as long as so many looks."""
+_RETENTIONS: Final = (3, 10, 1, 30, 5, 2, 20)
+"""The first ones are replayed where all of them take too long."""
 
 
 def page_document(
@@ -56,16 +65,17 @@ def page_document(
     config = opened.config
     moment = now or opened.contents.store.clock.now()
     chosen = options or {}
-    # Once, as a list: sums and the list of files are made of the same listing.
-    uses = _part(problems, lambda: list(opened.services.usage(now=now, **chosen).files())) or []
-    usage = _part(problems, lambda: _summed(opened, uses)) if uses else None
+    # Findings, sums and the list of files are made of one listing.
+    examined = opened.services.doctor(now=now, keeps_files=True, **chosen).run()
+    uses, usage = examined.uses, None if examined.health is None else examined.health.usage
+    if uses is None:  # asked once more, for the reason
+        uses = _part(problems, lambda: list(opened.services.usage(now=now, **chosen).files())) or []
     # Without the archive, if that is damaged: the page says so, and shows the rest.
     life = _part(problems, lambda: _life(opened, archived=True, with_contents=with_contents)) or _life(
         opened, archived=False, with_contents=with_contents
     )
     events = life.events
     inside, files = _files(uses)
-    findings = opened.doctor(now=now, **chosen)
     simulations, not_simulated = _simulations(opened, events, problems)
     return {
         "schema_version": 1,
@@ -82,7 +92,7 @@ def page_document(
             "zone": "UTC" if opened.zone is timezone.utc else "local time",
         },
         "version": version_of(opened),
-        "findings": [finding_entry(finding, opened.storage.root) for finding in findings],
+        "findings": [finding_entry(finding, opened.storage.root) for finding in examined.findings],
         "usage": None if usage is None else usage_entry(usage, by_reason=True, by_partition=False, by_commit=False),
         "meanings": _meanings(),
         "partitions": None if usage is None else _partitions(usage),
@@ -118,9 +128,10 @@ def _life(opened: Table, *, archived: bool, with_contents: bool) -> _Life:
     for instant, content, problem, is_archived in opened.instant_contents(archived=archived):
         events.append(event_of(instant, content, opened.zone, is_archived=is_archived, problem=problem))
         stored.add(instant, content)
-        if content is not None and instant in wanted:
+        # At once: a commit of many files takes megabytes, and there may be many of those. Text in lines is longer, and
+        # takes twenty times as long.
+        if content is not None and instant in wanted and len(json_text(content)) <= CONTENT_BYTES_MAX:
             text = json_text(content, indent=1)
-            # At once: a commit of many files takes megabytes, and there may be many of those.
             if len(text) <= CONTENT_BYTES_MAX:
                 texts[f"{instant.requested_time} {instant.action.value}"] = text
     return _Life(tuple(events), stored.points(), texts)
@@ -151,13 +162,6 @@ def _part(problems: list[str], collect: Any) -> Any:
     except HudiError as error:
         problems.append(str(error))
         return None
-
-
-def _summed(opened: Table, uses: Iterable[FileUse]) -> Usage:
-    from hudi_py.config.keys import PARQUET_SMALL_FILE_LIMIT
-    from hudi_py.services.usage.facts import sum_up
-
-    return sum_up(uses, max(opened.settings[PARQUET_SMALL_FILE_LIMIT], 0))
 
 
 def _meanings() -> dict[str, str]:
@@ -250,12 +254,18 @@ def _simulations(
         return [], f"it takes two commits, and this table has {commits or 'none'}"
     if commits > COMMITS_MAX:
         return [], f"{counted(commits, 'commit')} take long; hudi-py simulate replays them at a shell"
+    from hudi_py.services.simulation.service import SimulationService
+
+    files = sum(event.numbers.files_written for event in events)
+    chosen, problem = _affordable(commits, files)
+    if not chosen:
+        return [], problem
     found: list[dict[str, Any]] = []
-    for retained in _RETENTIONS:
-        # Retaining more than there are changes nothing any more.
-        if retained > commits and found:
-            break
-        simulated = _part(problems, lambda count=retained: opened.simulate(commits_retained=count))
+    # Read once for all retentions.
+    recorded = _part(problems, SimulationService(contents=opened.contents, table=opened.config).recorded)
+    services = opened.services
+    for retained in chosen:
+        simulated = None if recorded is None else _part(problems, partial(_replayed, services, recorded, retained))
         if simulated is None:
             return found, "a part that it needs cannot be read; see the findings"
         found.append(
@@ -268,7 +278,26 @@ def _simulations(
                 "points": [[_at(opened, step.time), step.bytes] for step in simulated.steps],
             }
         )
-    return found, None
+    return found, problem
+
+
+def _affordable(commits: int, files: int) -> tuple[list[int], str | None]:
+    """The retentions to replay, fewest commits first, and why not all of them are, if that is so."""
+    # Retaining more than there are changes nothing any more.
+    wanted = [each for each in _RETENTIONS if each <= commits]
+    chosen, looks = [], 0
+    for retained in wanted:
+        # Each clean looks at every file that is still there.
+        needed = files * (_LOOKS_ONCE + retained)
+        if looks + needed <= LOOKS_MAX:
+            looks += needed
+            chosen.append(retained)
+    some = "" if chosen == wanted else f"{counted(files, 'file')} of {counted(commits, 'commit')} take long"
+    return sorted(chosen), f"{some}; hudi-py simulate replays them at a shell" if some else None
+
+
+def _replayed(services: TableServices, recorded: Recorded, retained: int) -> Simulation:
+    return recorded.under(services.clean_config(commits_retained=retained))
 
 
 def _at(opened: Table, time: str) -> float | None:

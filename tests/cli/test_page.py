@@ -8,6 +8,7 @@ import json
 import re
 import socket
 import threading
+from collections import Counter
 
 import pytest
 
@@ -17,6 +18,8 @@ from hudi_py.inspection.page_data import page_document, version_of
 from hudi_py.inspection.page_file import page_html, script_json
 from hudi_py.inspection.server import Server
 from hudi_py.inspection.site import Site
+from hudi_py.storage.wrappers import RecordingStorage
+from hudi_py.table import Table
 from support.browser import CHROMIUM, Browser
 from support.tables import TableBuilder, at, on_disk
 
@@ -152,6 +155,44 @@ def test_documents_of_long_tables_are_bounded(tmp_path, monkeypatch):
     shown = page_document(on_disk(builder, tmp_path).read_only())["files"]
     assert {each["partition"] for each in shown} == {f"p{number}" for number in range(1, 9)}  # its newest of each
     assert all(each["reason"] == "live" for each in shown)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_page_finds_out_once_what_keeps_the_files(layout):
+    """Each commit is read once; a folder is listed once for that and once for archival, however much is replayed."""
+    builder = TableBuilder(layout)
+    for number in range(1, 40):
+        builder.commit(at(number), {f"p{number % 3}": ["f"]})
+    recorded = RecordingStorage(builder.storage)
+    document = page_document(Table(recorded, clock=builder.clock).read_only(), with_contents=True)
+    assert [each["commits_retained"] for each in document["simulations"]] == [1, 2, 3, 5, 10, 20, 30]
+    assert document["usage"]["total"]["files"] == len(builder.storage.files())
+    calls = Counter(recorded.calls)
+    assert {calls["list", f"p{number}"] for number in range(3)} == {2}
+    read = [count for (verb, path), count in calls.items() if verb == "read" and ".commit" in path]
+    assert read and max(read) == 1
+    assert sum(count for (verb, path), count in calls.items() if path == builder.folder) <= 7
+
+
+def test_a_page_replays_what_a_reader_waits_for(tmp_path, monkeypatch):
+    """The retentions that matter most are replayed first, and the page says that there are others."""
+    builder = TableBuilder(2)
+    for number in range(1, 21):
+        builder.commit(at(number), {"p": ["f"]})
+    opened = on_disk(builder, tmp_path).read_only()
+    shown = {}
+    for looks in (0, 200, 600, 1000, 3000):
+        monkeypatch.setattr(page_data, "LOOKS_MAX", looks)
+        document = page_document(opened)
+        shown[looks] = [each["commits_retained"] for each in document["simulations"]]
+        assert bool(document["not_simulated"]) == (looks < 3000)
+    # Of 20 files, retaining 3 takes 180 looks, 10 takes 320, 1 takes 140, 5 takes 220, 2 takes 160, 20 takes 520.
+    assert shown == {0: [], 200: [3], 600: [3, 10], 1000: [1, 3, 5, 10], 3000: [1, 2, 3, 5, 10, 20]}
+    assert document["not_simulated"] is None
+    monkeypatch.setattr(page_data, "LOOKS_MAX", 0)
+    assert page_document(opened)["not_simulated"] == (
+        "20 files of 20 commits take long; hudi-py simulate replays them at a shell"
+    )
 
 
 class TestInABrowser:

@@ -426,6 +426,7 @@
     };
     slider.oninput = () => { slider.dataset.touched = "yes"; draw(); };
     draw();
+    if (data.not_simulated) box.append(make("p", `Others are not replayed: ${data.not_simulated}.`, "hint"));
     charts.push([chart, box]);
   };
 

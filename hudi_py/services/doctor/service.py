@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import attrs
@@ -22,7 +22,7 @@ from hudi_py.services.clean.service import CleanService
 from hudi_py.services.doctor.findings import finding
 from hudi_py.services.doctor.judge import Health, judge
 from hudi_py.services.doctor.judge_leases import judge_leases
-from hudi_py.services.usage.facts import Usage
+from hudi_py.services.usage.facts import FileUse, sum_up
 from hudi_py.services.usage.service import UsageService
 from hudi_py.timeline.contents import Contents
 
@@ -37,12 +37,13 @@ class Examined:
     Args:
         findings: By severity, then code, then place.
         health: What they were judged by; None if the timeline is damaged.
+        uses: Every file of the table, if that was asked for and could be found out.
     """
 
-    __slots__ = ("findings", "health")
+    __slots__ = ("findings", "health", "uses")
 
-    def __init__(self, findings: tuple[Finding, ...], health: Health | None) -> None:
-        self.findings, self.health = findings, health
+    def __init__(self, findings: tuple[Finding, ...], health: Health | None, uses: Sequence[FileUse] | None) -> None:
+        self.findings, self.health, self.uses = findings, health, uses
 
 
 @attrs.frozen(kw_only=True)
@@ -56,6 +57,7 @@ class DoctorService:
         settings: All settings.
         clean: Settings of cleaning, with the options of this run.
         clean_service: Makes the clean service.
+        keeps_files: Whether the result has every file, and not only sums; there may be a million.
     """
 
     contents: Contents
@@ -63,6 +65,7 @@ class DoctorService:
     settings: Settings
     clean: Callable[[], CleanConfig]
     clean_service: Callable[[CleanConfig], CleanService]
+    keeps_files: bool = False
 
     def run(self) -> Examined:
         """
@@ -76,7 +79,7 @@ class DoctorService:
         try:
             timeline = store.load()
         except CorruptMetadata as error:  # without a timeline nothing else can be judged
-            return Examined((finding("table-damaged", store.folder, str(error)),), None)
+            return Examined((finding("table-damaged", store.folder, str(error)),), None, None)
         # A contradiction is a finding, and the rest is judged without these settings.
         clean, archive = self._settings(found)
         health = Health(
@@ -94,15 +97,16 @@ class DoctorService:
             small_bytes=max(self.settings[keys.PARQUET_SMALL_FILE_LIMIT], 0),
             target_bytes=max(self.settings[keys.PARQUET_MAX_FILE_SIZE], 1),
         )
+        uses: Sequence[FileUse] | None = None
         # With settings that contradict each other there is no plan that could be judged.
         if clean is not None:
-            health = self._with_clean(health, clean, found)
+            health, uses = self._with_clean(health, clean, found)
             if archive is not None:
                 health = self._with_archival(health, archive, clean, found)
         # Each once: two parts of the examination may meet the same damage.
         findings = dict.fromkeys((*found, *judge(health), *self._leases(health)))
         return Examined(
-            tuple(sorted(findings, key=lambda each: (_ORDER[each.severity], each.code, each.where))), health
+            tuple(sorted(findings, key=lambda each: (_ORDER[each.severity], each.code, each.where))), health, uses
         )
 
     def _leases(self, health: Health) -> Iterator[Finding]:
@@ -128,7 +132,9 @@ class DoctorService:
             found.append(finding("settings-contradict", "settings", str(error)))
         return clean, archive
 
-    def _with_clean(self, health: Health, clean: CleanConfig, found: list[Finding]) -> Health:
+    def _with_clean(
+        self, health: Health, clean: CleanConfig, found: list[Finding]
+    ) -> tuple[Health, Sequence[FileUse] | None]:
         try:
             # One situation for clean and usage: it is the expensive part of both.
             usage = UsageService(self.clean_service(clean), health.small_bytes)
@@ -141,11 +147,13 @@ class DoctorService:
                 warnings=tuple(_without_archival(seen.warnings)),
                 is_overtaken=_is_overtaken(seen),
             )
-            totals: Usage = usage.run()
+            # The list and its sums are of one listing.
+            uses = list(usage.files()) if self.keeps_files else None
+            totals = usage.run() if uses is None else sum_up(uses, health.small_bytes)
         except _UNREADABLE as error:
             found.append(finding("table-damaged", ".", str(error)))
-            return health
-        return attrs.evolve(health, usage=totals)
+            return health, None
+        return attrs.evolve(health, usage=totals), uses
 
     def _with_archival(
         self, health: Health, archive: ArchiveConfig, clean: CleanConfig, found: list[Finding]

@@ -12,8 +12,9 @@ from datetime import tzinfo
 import attrs
 
 from hudi_py.config.clean import CleanConfig
-from hudi_py.fsview.build import GroupKey, ViewContext, build_partition
+from hudi_py.fsview.build import GroupKey, ViewContext, build_of_parsed
 from hudi_py.fsview.fate import Protection
+from hudi_py.model.files import BaseFile, LogFile, parse_data_file
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.services.clean.retention.policy import judge_partition
@@ -28,7 +29,7 @@ class Replayed:
 
     Args:
         instant: The completed instant.
-        files: Partition path to names of the files that it wrote, with sizes in bytes.
+        files: Partition path to names of the data files that it wrote, with sizes in bytes.
         replaced: File groups that it superseded.
         counts: Whether it counts as a commit of the table (``TL.table``).
     """
@@ -111,7 +112,8 @@ class _Replay:
         # From the beginning: what is replaced or pending today was not when the first write was replayed.
         self._context = attrs.evolve(context, replaced={}, pending_compactions={}, pending_clustering={})
         self._config, self._protection, self._zone = config, protection, zone
-        self._files: dict[str, dict[str, int]] = {}
+        # Parsed once, not at each clean that looks at them.
+        self._files: dict[str, dict[str, BaseFile | LogFile]] = {}
         self._replaced: dict[GroupKey, str] = {}
         self._recent: list[Replayed] = []  # those that the window may still begin with
         self._commits = self._due = self._bytes = self._count = 0
@@ -124,9 +126,12 @@ class _Replay:
             there = self._files.setdefault(partition, {})
             for name, size in files.items():
                 # A log file of layout 1 is written by several commits, and each records its whole size.
-                self._bytes += size - there.get(name, 0)
-                self._count += name not in there
-                there[name] = size
+                known = there.get(name)
+                self._bytes += size - (0 if known is None else known.size_bytes or 0)
+                self._count += known is None
+                parsed = parse_data_file(name, size)
+                assert parsed is not None, name  # only data files are replayed
+                there[name] = parsed
         time = write.instant.requested_time
         if write.replaced:
             self._replaced.update(dict.fromkeys(write.replaced, time))
@@ -160,7 +165,7 @@ class _Replay:
         for partition in self._scope(earliest):
             judged = judge_partition(
                 self._context,
-                build_partition(self._context, partition, self._files.get(partition, {}).items()),
+                build_of_parsed(self._context, partition, self._files.get(partition, {}).values()),
                 self._config,
                 self._protection,
                 earliest=earliest,
@@ -192,7 +197,7 @@ class _Replay:
     def _delete(self, partition: str, names: Sequence[str]) -> None:
         there = self._files[partition]
         for name in names:
-            self._bytes -= there.pop(name)
+            self._bytes -= there.pop(name).size_bytes or 0
             self._count -= 1
             self.deleted.append(f"{partition}/{name}" if partition else name)
 
