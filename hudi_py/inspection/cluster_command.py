@@ -163,7 +163,13 @@ def _show_plan(common: Common, opened: Table, service: ClusteringService, planne
     for reason in planned.left_out.values():
         reasons[reason] = reasons.get(reason, 0) + 1
     for reason, count in sorted(reasons.items()):
-        say(f"{counted(count, 'file group')} stay as they are: {reason}")
+        said = "stays as it is" if count == 1 else "stay as they are"
+        say(f"{counted(count, 'file group')} {said}: {reason if count == 1 else _of_several(reason)}")
+
+
+def _of_several(reason: str) -> str:
+    """What is said of one file group, of several: ``it is in the pending …`` becomes ``they are in …``."""
+    return reason.replace("it is", "they are", 1) if reason.startswith("it is") else reason
 
 
 def _show_scheduled(common: Common, opened: Table, service: ClusteringService) -> None:

@@ -132,7 +132,10 @@ def _dry_run(common: Common, opened: Table, service: CompactionService | LogComp
         for operation in operations[:_SHOWN_MAX]
     ]
     title = "would be compacted (nothing was written)"
-    render.table(title, ("partition", "file id", "base file", "log files", "size of logs"), rows, right=(3, 4))
+    if rows:
+        render.table(title, ("partition", "file id", "base file", "log files", "size of logs"), rows, right=(3, 4))
+    else:
+        say(f"{title}: none")
     if len(operations) > len(rows):
         say(f"and {counted(len(operations) - len(rows), 'more file group')}; --json lists all")
     for each in outlook.left[:_SHOWN_MAX]:

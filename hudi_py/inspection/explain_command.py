@@ -168,4 +168,4 @@ def _print(explanation: Explanation) -> None:
 
 def _when(conditions: tuple[Awaited, ...]) -> str:
     # Without a condition there is nothing left to wait for.
-    return " and ".join(map(str, conditions)) or "by the next clean"
+    return ", and ".join(map(str, conditions)) or "by the next clean"

@@ -62,8 +62,13 @@ def _is_error(document: Any) -> bool:
 
 def fail(error: HudiError, *, as_json: bool) -> NoReturn:
     """Print the error and exit with its exit code."""
-    # Its kind is for programs; people read what is wrong.
-    exit_with(str(error), Failure(type(error).__name__, str(error), error.fix, error.exit_code), as_json=as_json)
+    # Its kind is for programs; people read what is wrong, and what to do.
+    text = str(error)
+    exit_with(
+        text if text.endswith(error.fix) else f"{text}; {error.fix}",
+        Failure(type(error).__name__, str(error), error.fix, error.exit_code),
+        as_json=as_json,
+    )
 
 
 def fail_unexpectedly(error: Exception, *, as_json: bool) -> NoReturn:

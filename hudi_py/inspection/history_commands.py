@@ -334,7 +334,7 @@ def archive(common: Common, table: str, keep_min: int | None, keep_max: int | No
     rows = [(instant.requested_time, instant.action.value) for instant in instants]
     render.table(f"{word}, {counted(len(rows), 'instant')}", ("requested time", "action"), rows)
     if bound is not None:
-        say(f"no more was archived: {bound.value}")
+        say(f"no more {'would be' if dry_run else 'was'} archived: {bound.value}")
 
 
 def _savepoint_action() -> Any:

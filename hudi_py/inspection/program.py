@@ -6,6 +6,7 @@ import codecs
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
@@ -33,7 +34,18 @@ INTERRUPTED: Final = 130
 
 
 class Program(click.Group):
-    """A group of commands that reports wrong usage in one line, like other errors."""
+    """A group of commands that reports wrong usage in one line, like other errors, and says whole sentences as help."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each command does; click would cut sentences off, however wide the terminal is."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, _first_sentence(self.commands[name]))
+                    for name in self.list_commands(ctx)
+                    if not self.commands[name].hidden
+                ]
+            )
 
     def main(self, *arguments: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the command named in the arguments and exit with its exit code (in standalone mode)."""
@@ -66,7 +78,7 @@ class Program(click.Group):
                 raise
             fail(error, as_json=_wants_json(given))
         except click.UsageError as error:
-            text = error.format_message()
+            text = in_plain_words(error.format_message())
             if "\n" in text:  # no command was given: the text is the help
                 error.show()
             else:
@@ -78,6 +90,32 @@ class Program(click.Group):
         except (click.Abort, KeyboardInterrupt) as stop:
             _stopped(stop, as_json=_wants_json(given))
         raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _first_sentence(command: click.Command) -> str:
+    # Examples may be part of it; broken between two lines, an option could not be read.
+    text, example, _ = command.get_short_help_str(limit=1000).partition(": --")
+    return f"{text}." if example else text
+
+
+def in_plain_words(text: str) -> str:
+    """
+    Say what click's texts name in Python's terms as a person would.
+
+    ``'x' is not a valid integer range`` becomes ``'x' is not a whole number``, and ``0 is not in the range x>=1``
+    becomes ``0 is not at least 1``.
+    """
+    text = re.sub(r"is not a valid int(?:eger)?(?: range)?\b", "is not a whole number", text)
+    text = re.sub(r"is not a valid float(?: range)?\b", "is not a number", text)
+    text = re.sub(r"is not in the range x>=([-\d.]*\d)", r"is not at least \1", text)
+    text = re.sub(r"is not in the range x>([-\d.]*\d)", r"is not above \1", text)
+    text = re.sub(r"is not in the range x<=([-\d.]*\d)", r"is not at most \1", text)
+    return re.sub(r"is not in the range ([-\d.]*\d)<(=?)x<(=?)([-\d.]*\d)", _between, text)
+
+
+def _between(found: re.Match[str]) -> str:
+    low, with_low, with_high, high = found.groups()
+    return f"is not {'from' if with_low else 'above'} {low} {'to' if with_high else 'and below'} {high}"
 
 
 def _wants_json(given: Sequence[str]) -> bool:

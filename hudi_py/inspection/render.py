@@ -90,17 +90,23 @@ def _print_stacked(columns: Sequence[str], rows: Sequence[Sequence[str]], most: 
     """One row after the other: what it is about on a line of its own, whole, so that it can be copied."""
     single = [n for n in range(len(columns)) if all(len(row[n].split()) == 1 for row in rows)]
     lead = max(single, key=lambda n: max(len(row[n]) for row in rows), default=0)
+    last = None
     for row in rows:
-        say(row[lead])
+        # What several rows are about is said once.
+        if row[lead] != last:
+            last = row[lead]
+            say(last)
+        cells = [(name, cell) for n, (name, cell) in enumerate(zip(columns, row, strict=True)) if n != lead and cell]
+        # Spaces that do not break: a name stays with its value, unless that alone fills a line.
         rest = [
-            f"{name} {cell}".strip()
-            for n, (name, cell) in enumerate(zip(columns, row, strict=True))
-            if n != lead and cell
+            _JOINED.join(f"{name} {cell}".split()) if len(cell) < most // 2 else f"{name}: {cell}"
+            for name, cell in cells
         ]
         for line in textwrap.wrap(", ".join(rest), most - 2, break_long_words=False, break_on_hyphens=False):
-            say(f"  {line}")
+            say(f"  {line.replace(_JOINED, ' ')}")
 
 
 _NO_ROWS = re.compile(r", 0(?: [a-z ]+)?$")
+_JOINED = "\0"  # no cell has one: it would be escaped
 _GAP = 2  # between two columns
 _STYLES = {"COMPLETED": "green", "INFLIGHT": "yellow", "REQUESTED": "yellow"}

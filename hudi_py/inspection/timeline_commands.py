@@ -179,4 +179,4 @@ def files(common: Common, table: str, partition: str | None, as_of: str | None, 
                     )
                 )
     columns = ("partition", "file group", "base instant", "logs", "size", "")
-    render.table(f"file slices of {opened.config.name}, {len(rows)}", columns, rows, right=(3, 4))
+    render.table(f"file slices of {opened.config.name}, {counted(len(rows), 'slice')}", columns, rows, right=(3, 4))

@@ -70,7 +70,7 @@ def test_version_is_told_installed_or_not(tmp_path):
     [
         (["clean"], ["Missing argument 'TABLE'", "hudi-py clean --help"]),
         (["savepoint", "create"], ["TABLE", "hudi-py savepoint create --help"]),
-        (["clean", "t", "--commits-retained", "0"], ["0 is not in the range"]),
+        (["clean", "t", "--commits-retained", "0"], ["0 is not at least 1"]),
         (["clean", "t", "--commits-retained"], ["requires an argument"]),
         (["timeline", "t", "--nope"], ["--nope"]),
         (["timeline", "t", "u"], ["u"]),
@@ -117,7 +117,7 @@ def test_another_writer_is_exit_code_4_and_the_unexpected_one_line(run, table, m
         return run("clean", path)
 
     lost = fails(ConflictError("somebody was faster"))
-    assert (lost.code, lost.out, lost.err) == (4, "", "hudi-py: somebody was faster\n")
+    assert (lost.code, lost.out, lost.err) == (4, "", "hudi-py: somebody was faster; try again\n")
     strange = fails(KeyError("a\nb"))
     assert (strange.code, strange.out) == (1, "")
     assert strange.err == "hudi-py: unexpected KeyError: 'a\\nb'; --debug shows where\n"

@@ -11,6 +11,7 @@ import enum
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta, tzinfo
+from typing import Final
 
 import attrs
 
@@ -52,6 +53,14 @@ class Need(enum.Enum):
     __hash__ = object.__hash__
 
 
+_OF_ONE: Final = {
+    Need.COMMITS: "after 1 more completed commit",
+    Need.REWRITE: "after 1 more completed commit, which rewrites this file group",
+    Need.VERSIONS: "after 1 more version of this file group",
+    Need.TRIGGER: "after 1 more commit makes a clean due",
+}
+
+
 @attrs.frozen
 class Awaited:
     """One condition for the deletion of a file; all conditions of the file must be met."""
@@ -60,7 +69,8 @@ class Awaited:
     value: str
 
     def __str__(self) -> str:
-        return self.need.value.format(self.value)
+        one = _OF_ONE.get(self.need) if self.value == "1" else None
+        return one or self.need.value.format(self.value)
 
 
 @attrs.frozen(kw_only=True)

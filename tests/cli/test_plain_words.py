@@ -1,0 +1,74 @@
+"""Texts for a person in a hurry: whole sentences of help, numbers that agree, what to do behind every error."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from hudi_py.inspection import render
+from hudi_py.inspection.cli import main
+from hudi_py.inspection.program import in_plain_words
+from hudi_py.services.explain.explain import Awaited, Need
+from support.tables import TableBuilder, at, on_disk
+
+
+def test_help_says_what_each_command_does_to_the_end():
+    """No sentence is cut off, and no option is broken, on a terminal of 80 columns."""
+    lines = CliRunner().invoke(main, ["--help"], terminal_width=80).output.splitlines()[1:]
+    assert max(map(len, lines)) <= 80
+    assert not [line for line in lines if line.endswith(("...", "-"))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        (click.IntRange(min=1), "x", "'x' is not a whole number"),
+        (click.INT, "1.5", "'1.5' is not a whole number"),
+        (click.FLOAT, "x", "'x' is not a number"),
+        (click.FloatRange(0, 1), "y", "'y' is not a number"),
+        (click.IntRange(min=1), "-1", "-1 is not at least 1"),
+        (click.IntRange(max=65535), "70000", "70000 is not at most 65535"),
+        (click.FloatRange(min=0, min_open=True), "0", "0.0 is not above 0"),
+        (click.IntRange(0, 9), "10", "10 is not from 0 to 9"),
+        (click.FloatRange(0, 1, min_open=True), "2", "2.0 is not above 0 to 1"),
+    ],
+)
+def test_numbers_out_of_range_are_told_without_formulas(kind, value, said):
+    """By the texts of click itself, whatever its release calls them."""
+    with pytest.raises(click.BadParameter) as raised:
+        kind.convert(value, None, None)
+    assert in_plain_words(raised.value.format_message()).endswith(f"{said}.")
+
+
+@pytest.mark.parametrize("need", Need)
+def test_what_is_awaited_agrees_with_its_number(need):
+    """One commit is not "1 commits"; larger numbers stay as they are."""
+    assert "1 more commits" not in str(Awaited(need, "1")).replace("completed ", "")
+    assert "1 more versions" not in str(Awaited(need, "1"))
+    assert str(Awaited(need, "2")) == need.value.format("2")
+
+
+def test_an_error_says_what_to_do_even_where_its_message_does_not(tmp_path):
+    """By its class; a message that has it already is left as it is."""
+    builder = TableBuilder(2)
+    builder.commit(at(1), {"eu": ["a"]})
+    path = on_disk(builder, tmp_path / "trips").storage.root
+    torn = next((tmp_path / "trips" / ".hoodie" / "timeline").glob("*.commit"))
+    torn.write_bytes(torn.read_bytes()[:30])
+    result = CliRunner().invoke(main, ["read", path])
+    assert result.exit_code == 1
+    (line,) = [each for each in result.stderr.splitlines() if each.startswith("hudi-py: ")]
+    assert torn.name in line
+    assert line.endswith("; see what is damaged with hudi-py check")
+    line = CliRunner().invoke(main, ["read", f"{path}/nothing"]).stderr
+    assert line.count("check the path and the storage options") == 1
+
+
+def test_a_narrow_terminal_names_once_what_several_rows_are_about(capsys):
+    """A value stays on the line of its name, and long names are whole."""
+    group = "7cf89a5c-87a0-467a-b807-7365ee72ea1d-0"
+    rows = [(group, f"year=2022/month={n}", "20240401213815118", "436.1 kB") for n in range(3)]
+    render._print_stacked(("file group", "partition", "base instant", "size"), rows, 60)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines.count(group) == 1
+    assert sum("size 436.1 kB" in line for line in lines) == 3
+    assert max(map(len, lines)) <= 60
