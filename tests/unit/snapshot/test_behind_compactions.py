@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from hudi_py.inspection.cli import main
 from hudi_py.model.instant import State
-from tests.support.tables import TableBuilder, at, on_disk
+from support.tables import TableBuilder, at, on_disk
 
 FATES = ("none", "requested", "inflight", "of a late plan")
 
