@@ -45,7 +45,7 @@ from hudi_py.fsview.needs import (
     Snapshot,
     Unknown,
 )
-from hudi_py.model.files import FileGroup, FileSlice, parse_base_file
+from hudi_py.model.files import FileGroup, FileSlice, parse_base_file, parse_data_file
 from hudi_py.model.instant import Action
 from hudi_py.model.lease import Lease as HeldLease
 from hudi_py.model.lease import iso
@@ -203,7 +203,9 @@ class PartitionFates:
         return Needed(by) if by else fate
 
 
-def judge_partition_files(facts: TableFacts, partition_path: str, names: Iterable[str]) -> PartitionFates:
+def judge_partition_files(
+    facts: TableFacts, partition_path: str, names: Iterable[str], *, about: Iterable[str] | None = None
+) -> PartitionFates:
     """
     Judge every file of one partition.
 
@@ -211,7 +213,12 @@ def judge_partition_files(facts: TableFacts, partition_path: str, names: Iterabl
         facts: Facts about the table.
         partition_path: Relative path.
         names: Names of all files in the partition's folder.
+        about: The files that will be asked about, if they are few; None for all.
     """
+    # A file's fate depends on its own group alone. But without the archive each file of the folder may be the one that
+    # makes the view refuse the table.
+    if about is not None and facts.context.unknown_commits is None:
+        names = _of_their_groups(names, about)
     files = [(name, None) for name in names]
     view = build_partition(facts.context, partition_path, files)
     needs = _needs(facts, view)
@@ -236,6 +243,13 @@ def judge_partition_files(facts: TableFacts, partition_path: str, names: Iterabl
         slices[key] = Failed(each.base_instant_time)
         logs.update((log.name, key) for log in each.log_files)
     return PartitionFates(partition_path=partition_path, facts=facts, slices=slices, logs=logs)
+
+
+def _of_their_groups(names: Iterable[str], about: Iterable[str]) -> Iterable[str]:
+    """The names of all files of the file groups of these ones, perhaps of a few more."""
+    groups = {parsed.file_id for parsed in map(parse_data_file, about) if parsed is not None}
+    starts = tuple(f"{dot}{file_id}_" for file_id in groups for dot in ("", "."))
+    return [name for name in names if name.startswith(starts)]
 
 
 def _needs(facts: TableFacts, view: PartitionView) -> dict[tuple[str, str], tuple[Need, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import compress, repeat
 
 from hudi_py.model.files import NOT_REGULAR
@@ -58,6 +58,13 @@ def names_in(found: Iterable[os.DirEntry[str]], root: str) -> Listing:
                 refuse_entangled(root, item.path)
     rows = zip(names, folders, repeat(None), repeat(None), strict=False)
     return list(map(tuple.__new__, repeat(Entry), rows))
+
+
+def named_detailed(items: Sequence[os.DirEntry[str]], root: str, named: Collection[str]) -> Listing:
+    """As `names_in`, with size and time of these names, and without those that were deleted since."""
+    looked_up = {item.name: detailed(item, root) for item in items if item.name in named}
+    entries = names_in(items, root)
+    return [known for each in entries if (known := looked_up.get(each.name, each)) is not None]
 
 
 def is_shown(item: os.DirEntry[str]) -> bool:

@@ -42,7 +42,7 @@ confirmed: the write may or may not have happened.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
 from hudi_py.errors import ConfigError, CorruptMetadata
@@ -92,6 +92,7 @@ class Entry(NamedTuple):
     modified_ms: int | None = None
 
 
+Details: TypeAlias = bool | Collection[str]
 Listing: TypeAlias = list[Entry]  # needed because inside the storage classes `list` is a method
 
 
@@ -117,8 +118,12 @@ class Storage(Protocol):
     def root(self) -> str:
         """Absolute path or URL of the root, without trailing slash, as Hudi writes it into plans (no ``file:``)."""
 
-    def list(self, folder: str, *, details: bool = False) -> Listing:
-        """Return the files and folders directly in *folder*; with *details* also sizes and modification times."""
+    def list(self, folder: str, *, details: Details = False) -> Listing:
+        """
+        Return the files and folders directly in *folder*; with *details* also sizes and modification times.
+
+        Names instead of True ask for those of these only, which a disk looks up one by one.
+        """
 
     def list_hidden(self, folder: str) -> Listing:
         """

@@ -11,6 +11,7 @@ from hudi_py.model.tag import Tag
 from hudi_py.storage.base import (
     Capabilities,
     Deletion,
+    Details,
     Entry,
     Listing,
     Storage,
@@ -43,7 +44,7 @@ class FolderStorage:
     def root(self) -> str:
         return f"{self.outer.root}/{self.folder}"
 
-    def list(self, folder: str, *, details: bool = False) -> list[Entry]:
+    def list(self, folder: str, *, details: Details = False) -> list[Entry]:
         return list(self.outer.list(self._path(folder), details=details))
 
     def list_hidden(self, folder: str) -> Listing:

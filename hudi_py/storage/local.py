@@ -35,12 +35,13 @@ from hudi_py.storage._create import (
     temporary_file,
 )
 from hudi_py.storage._data_file import DataFile, failure
-from hudi_py.storage._entries import checksums_of, detailed, is_shown, names_in, sizes_of
+from hudi_py.storage._entries import checksums_of, detailed, is_shown, named_detailed, names_in, sizes_of
 from hudi_py.storage._move import move_beneath
 from hudi_py.storage.base import (
     READ_BYTES_MAX,
     Capabilities,
     Deletion,
+    Details,
     Entry,
     Listing,
     SideFileLeft,
@@ -98,12 +99,14 @@ class LocalStorage:
 
     # ------------------------------------------------------------------ reading
 
-    def list(self, folder: str, *, details: bool = False) -> Listing:
+    def list(self, folder: str, *, details: Details = False) -> Listing:
         full = self._prefix + check_path(folder)
         try:
             with os.scandir(full) as found:
-                if details:
+                if details is True:
                     return [entry for item in found if is_shown(item) and (entry := detailed(item, self._root))]
+                if details:
+                    return named_detailed(list(found), self._root, details)
                 return names_in(found, self._root)
         except LinkInTheWay as error:
             raise CorruptMetadata(str(error.strerror)) from error

@@ -21,6 +21,7 @@ from hudi_py.runtime.clock import epoch_ms
 from hudi_py.runtime.randomness import new_uuid
 from hudi_py.storage.base import (
     Capabilities,
+    Details,
     Entry,
     Listing,
     StorageFailure,
@@ -105,7 +106,7 @@ class MemoryStorage:
     def root(self) -> str:
         return self._root
 
-    def list(self, folder: str, *, details: bool = False) -> Listing:
+    def list(self, folder: str, *, details: Details = False) -> Listing:
         prefix = f"{folder}/" if check_path(folder) else ""
         found: dict[str, Entry] = {}
         with self._lock:
@@ -117,7 +118,11 @@ class MemoryStorage:
                     # With its slash, because in an object store a file may have the name of a folder.
                     found[name + "/"] = Entry(name, True)
                 elif not is_hidden(name):
-                    found[name] = Entry(name, False, len(data), modified_ms) if details else Entry(name, False)
+                    found[name] = (
+                        Entry(name, False, len(data), modified_ms)
+                        if details is True or (details and name in details)
+                        else Entry(name, False)
+                    )
         return [*found.values()]
 
     def list_hidden(self, folder: str) -> Listing:

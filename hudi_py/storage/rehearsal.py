@@ -10,6 +10,7 @@ from hudi_py.model.tag import Tag
 from hudi_py.storage.base import (
     Capabilities,
     Deletion,
+    Details,
     Entry,
     Listing,
     Storage,
@@ -47,7 +48,7 @@ class RehearsalStorage:
     def root(self) -> str:
         return self._inner.root
 
-    def list(self, folder: str, *, details: bool = False) -> Listing:
+    def list(self, folder: str, *, details: Details = False) -> Listing:
         found = {entry.name: entry for entry in self._left(folder, self._inner.list(folder, details=details))}
         # Last, because a file that was replaced here hides that of the table.
         found |= {entry.name: entry for entry in self._written.list(folder, details=details)}

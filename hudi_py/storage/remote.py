@@ -19,6 +19,7 @@ from hudi_py.runtime.randomness import new_uuid
 from hudi_py.storage.base import (
     READ_BYTES_MAX,
     Capabilities,
+    Details,
     Listing,
     StorageFailure,
     Versioned,
@@ -107,7 +108,7 @@ class RemoteStorage:
 
     # ------------------------------------------------------------------ reading
 
-    def list(self, folder: str, *, details: bool = False) -> Listing:
+    def list(self, folder: str, *, details: Details = False) -> Listing:
         return [entry for entry in self._listed(folder) if entry.is_folder or not is_hidden(entry.name)]
 
     def list_hidden(self, folder: str) -> Listing:

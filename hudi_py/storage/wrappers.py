@@ -17,6 +17,7 @@ from hudi_py.storage.base import (
     MUTATING_VERBS,
     Capabilities,
     Deletion,
+    Details,
     Listing,
     Storage,
     StorageFailure,
@@ -63,7 +64,7 @@ class DelegatingStorage:
     def root(self) -> str:
         return self.inner.root
 
-    def list(self, folder: str, *, details: bool = False) -> Listing:
+    def list(self, folder: str, *, details: Details = False) -> Listing:
         return self._around("list", (folder,), lambda: self.inner.list(folder, details=details))
 
     def list_hidden(self, folder: str) -> Listing:

@@ -18,7 +18,16 @@ from hudi_py.fsview.fate import PartitionFates
 from hudi_py.fsview.foreign import foreign_base_files
 from hudi_py.fsview.needs import Needed
 from hudi_py.fsview.origin import Origins
-from hudi_py.model.files import BaseFile, LogFile, base_file_key, join_path, parse_data_file, parse_log_file
+from hudi_py.model.files import (
+    PARTITION_METAFILES,
+    BaseFile,
+    LogFile,
+    base_file_key,
+    base_file_keys,
+    join_path,
+    parse_data_file,
+    parse_log_file,
+)
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.model.removal_list import unlisted
 from hudi_py.services.check.facts import TableFacts
@@ -59,6 +68,8 @@ class Suspicion:
     def of(self, partition_path: str, entries: Collection[Entry]) -> list[OrphanFile]:
         """The suspects among the files of one folder."""
         cleaned = self._cleaned.get(partition_path, {})
+        if not cleaned and self._is_in_order([entry.name for entry in entries]):
+            return []
         attempts: dict[tuple[str, str], Entry] = {}
         found: dict[str, Entry] = {}
         for entry in entries:
@@ -73,11 +84,8 @@ class Suspicion:
             else:
                 time = base[1]
             self.files_seen += 1
-            # By time, of which a table has far fewer than files: a million names cost a look into a dictionary each.
-            is_suspect = self._is_suspect.get(time)
-            if is_suspect is None:
-                is_suspect = self._is_suspect[time] = self._judge(time)
-            if is_suspect or name in cleaned or (time in self._clustered and name not in self._clustered[time]):
+            named = self._clustered.get(time)
+            if self._suspects(time) or name in cleaned or (named is not None and name not in named):
                 found[name] = entry
             if base is not None:  # of two attempts of a task, one is left over
                 other = attempts.setdefault(base, entry)
@@ -89,6 +97,25 @@ class Suspicion:
         return [
             OrphanFile(partition_path, name, each.size_bytes or 0, each.modified_ms) for name, each in found.items()
         ]
+
+    def _is_in_order(self, names: list[str]) -> bool:
+        """Whether all files of a folder are base files of known writes, one of each attempt, as most folders have."""
+        # All others whose names begin with a dot may be log files.
+        is_plain = f"/{'/'.join(names)}".count("/.") == len(PARTITION_METAFILES.intersection(names))
+        keys = base_file_keys(names) if is_plain else []
+        if not is_plain or len(set(keys)) < len(keys):
+            return False
+        if any(self._suspects(time) or time in self._clustered for time in {time for _, time in keys}):
+            return False
+        self.files_seen += len(keys)
+        return True
+
+    def _suspects(self, time: str) -> bool:
+        # By time, of which a table has far fewer than files: a million names cost a look into a dictionary each.
+        found = self._is_suspect.get(time)
+        if found is None:
+            found = self._is_suspect[time] = self._judge(time)
+        return found
 
     def _judge(self, time: str) -> bool:
         start = self._origins.timeline.first_not_savepointed

@@ -8,7 +8,7 @@ file at its place, in quarantine, or, where deletion was asked for, deleted; the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypedDict
 
@@ -266,8 +266,10 @@ class OrphanService:
         # A store of its own: contents read before the lock was taken must not decide.
         contents = Contents(self._store.afresh())
         # One listing for all questions: a file must not be judged by other neighbours than those it was seen with.
-        asked = sorted({suspect.partition_path for suspect in suspects})
-        listed = {path: self._storage.list(path, details=True) for path in asked}
+        asked: dict[str, set[str]] = {}
+        for suspect in sorted(suspects, key=lambda each: each.partition_path):
+            asked.setdefault(suspect.partition_path, set()).add(suspect.name)
+        listed = {path: self._storage.list(path, details=names) for path, names in asked.items()}
         others = self._not_its_own(listed, report.other_tables)
         suspects = [each for each in suspects if not is_within(each.partition_path, others)]
         folders = {path: _files(entries) for path, entries in listed.items() if not is_within(path, others)}
@@ -283,7 +285,7 @@ class OrphanService:
         ]
         verdicts: list[OrphanVerdict] = []
         try:
-            seen = self._surroundings(contents, facts, expected, folders)
+            seen = self._surroundings(contents, facts, expected, folders, asked)
             verdicts = sorted(judge(seen, _still_there(suspects, folders)), key=lambda each: each.file.path)
             if self.approved is not None:
                 verdicts = only_approved(verdicts, self.approved)
@@ -336,7 +338,12 @@ class OrphanService:
         return bootstrapped_from(properties, self._storage.root)
 
     def _surroundings(
-        self, contents: Contents, facts: TableFacts, expected: Expectation, folders: Mapping[str, Mapping[str, Entry]]
+        self,
+        contents: Contents,
+        facts: TableFacts,
+        expected: Expectation,
+        folders: Mapping[str, Mapping[str, Entry]],
+        asked: Mapping[str, Collection[str]],
     ) -> Surroundings:
         timeline = facts.timeline
         table_facts = load_facts(timeline, contents)
@@ -350,7 +357,10 @@ class OrphanService:
             facts=facts,
             undone=undone_writes(contents, timeline),
             cleaned=_cleaned(contents, timeline),
-            fates={path: judge_partition_files(table_facts, path, files) for path, files in folders.items()},
+            fates={
+                path: judge_partition_files(table_facts, path, files, about=asked[path])
+                for path, files in folders.items()
+            },
             listed=listed,
             alive=frozenset(pulses(self._storage, self._store.clock, Rhythm.of(self.settings))),
             marked=frozenset(_marked(self._storage, timeline)),

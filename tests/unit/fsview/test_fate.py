@@ -363,7 +363,10 @@ def test_nobody_needs_what_is_planned(name):
         promise = Promise(earliest=None if earliest is None else earliest.requested_time)
         facts = load_facts(table.timeline, table.contents, promise=promise)
         for path in plan.files:
-            judged = judge_partition_files(facts, path, [entry.name for entry in storage.list(path)])
+            there = [entry.name for entry in storage.list(path)]
+            judged = judge_partition_files(facts, path, there)
+            for each in there:  # asked about alone, no other file group is looked at
+                assert judged.of(each) == judge_partition_files(facts, path, there, about=[each]).of(each)
             kept = {each: judged.of(each) for each in plan.files.names(path)}
             assert pending or all(isinstance(fate, Removable) for fate in kept.values()), kept
 

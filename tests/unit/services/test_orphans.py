@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import hudi_py
 from hudi_py.errors import RefusedError
+from hudi_py.fsview import build
+from hudi_py.fsview.origin import Origins
+from hudi_py.model.files import BaseFile, format_base_file, parse_data_file
 from hudi_py.model.instant import State
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.services.orphans.facts import OrphanFate
-from hudi_py.storage.base import StorageFailure
+from hudi_py.services.orphans.judge import Suspicion
+from hudi_py.storage import _entries
+from hudi_py.storage.base import Entry, StorageFailure
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.table import Table
 from hudi_py.timeline import contents, quarantine
+from hudi_py.timeline.timeline import Timeline
 from support.crash_points import interruptions
+from support.laws import examples
 from support.tables import NOW, TableBuilder, at, data_files
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
@@ -342,3 +353,67 @@ def test_under_the_lock_only_commits_since_the_search_are_decoded(layout, is_cha
     assert (path,) == report.done, report
     under_lock = calls[calls.index("LOCK") + 1 :]
     assert ({at(5)[:14]} if is_changed else set()) == {each.rpartition("/")[2][:14] for each in under_lock}
+
+
+def test_of_folders_with_orphans_only_those_are_looked_at_more_closely(tmp_path, monkeypatch):
+    """
+    A search in a folder of many files costs no more for one orphan in it than that one's size, time and file group.
+
+    Beside it are the files of 40 other groups.
+    """
+    builder = TableBuilder()
+    for number in (1, 2):
+        builder.commit(at(number), {"r0": [f"f{group}" for group in range(40)]})
+    paths = {orphan(builder), orphan(builder, file_id="f7")}
+    for path, content in builder.storage.files().items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    asked, parsed = [], []
+    monkeypatch.setattr(
+        _entries, "detailed", lambda item, root, old=_entries.detailed: asked.append(item.name) or old(item, root)
+    )
+    monkeypatch.setattr(
+        build, "parse_base_file", lambda *given, old=build.parse_base_file: parsed.append(given[0]) or old(*given)
+    )
+    report = hudi_py.open_table(str(tmp_path), clock=builder.clock).orphans(dry_run=True)
+    assert set(verdicts(report)) == paths
+    assert sorted(asked) == sorted(path.rpartition("/")[2] for path in paths)
+    assert {parse_data_file(name).file_id for name in parsed} == {"x", "f7"}
+
+
+NAMES = [
+    *(format_base_file(f"f{group}", token, at(number)) for group in (1, 2) for token in "ab" for number in (1, 2, 3)),
+    format_base_file("c", "a", at(3)),  # of a clustering, which names it
+    format_base_file("d", "a", at(3)),  # of a late task of it
+    format_base_file("x", "a", STRANGER),
+    f".f1_{STRANGER}.log.1_0-1-2",
+    f".f1_{at(2)}.log.1_0-1-2",
+    ".hoodie_partition_metadata",
+    ".hidden",
+    "notes.txt",
+    "f_1.parquet",
+]
+
+
+ORIGINS = Origins(history().table().timeline, Timeline(()))
+
+
+@given(st.lists(st.sampled_from(NAMES)), st.booleans())
+@examples(40)
+def test_folders_in_order_are_passed_over_and_no_others(names, is_cleaned):
+    """Law: what is seen of all names of a folder at once is what its names one by one say."""
+    named = {at(3): frozenset([format_base_file("c", "a", at(3))])}
+    cleaned = {format_base_file("f1", "a", at(1)): at(4)} if is_cleaned else {}
+    suspicion = Suspicion(ORIGINS, {}, {"r0": cleaned}, named)
+    found = suspicion.of("r0", [Entry(name, False) for name in dict.fromkeys(names)])
+    files = [file for file in map(parse_data_file, dict.fromkeys(names)) if file is not None]
+    attempts = Counter((file.file_id, file.instant_time) for file in files if isinstance(file, BaseFile))
+    assert {each.name for each in found} == {
+        file.name
+        for file in files
+        if file.instant_time == STRANGER
+        or file.name in cleaned
+        or (file.instant_time == at(3) and file.name not in named[at(3)])
+        or (isinstance(file, BaseFile) and attempts[file.file_id, file.instant_time] > 1)
+    }
+    assert suspicion.files_seen == len(files)
