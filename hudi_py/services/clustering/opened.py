@@ -33,7 +33,7 @@ from hudi_py.rows.row_order import RowOrder, check_order
 from hudi_py.rows.table_logs import table_log_reading, why_not_read
 from hudi_py.services.clustering.stored import changed_by, order_of, refuse_odd_plan, why_not_served, works_of
 from hudi_py.services.clustering.tasks import ClusteringJob, GroupWork
-from hudi_py.services.rewriting.left_pending import LeftPending, way_out
+from hudi_py.services.rewriting.left_pending import LeftPending, left_pending_if
 from hudi_py.services.rewriting.tasks import COPIES
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.row_schema import moved_columns
@@ -108,9 +108,7 @@ class StoredPlans:
         unread = why_not_read(self.table.properties, text, root) if has_logs and text is not None else None
         if why is None and unread is not None:
             why = f"has log files that cannot be merged: {unread}"
-        if why is None:
-            return None
-        return LeftPending(instant, f"{instant} of {root} {why}; {way_out(root, instant)}", plan.file_groups)
+        return left_pending_if(instant, plan.file_groups, self.contents.store.storage, why)
 
     def _plan(self, instant: Instant) -> ClusteringPlan:
         plan = self.contents.requested_replace(instant).clustering_plan

@@ -27,7 +27,7 @@ from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.services.compaction.plan import Outlook
 from hudi_py.services.rewriting.apart import refuse_other_tables
 from hudi_py.services.rewriting.expected import Expected, expected, measured
-from hudi_py.services.rewriting.left_pending import LeftPending, way_out
+from hudi_py.services.rewriting.left_pending import LeftPending, left_pending_if
 from hudi_py.services.rewriting.named import not_pending
 from hudi_py.services.rewriting.progress import OnGroup, reported
 from hudi_py.services.rewriting.result import RewriteResult
@@ -152,12 +152,10 @@ class MergingService:
 
     def _left_pending(self, timeline: Timeline, instant: Instant) -> LeftPending | None:
         plan = self.contents.compaction_plan(instant)
-        why = self.why_not_served(timeline, instant, plan)
-        if why is None:
-            return None
-        root = self.contents.store.storage.root
         groups = frozenset((each.partition_path or "", each.file_id or "") for each in plan.operations)
-        return LeftPending(instant, f"{instant} of {root} {why}; {way_out(root, instant)}", groups)
+        return left_pending_if(
+            instant, groups, self.contents.store.storage, self.why_not_served(timeline, instant, plan)
+        )
 
     def begin(self, requested_time: str, attempt: Attempt) -> Begun:
         """

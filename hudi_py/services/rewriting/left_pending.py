@@ -10,6 +10,8 @@ from hudi_py.errors import UnsupportedTable
 from hudi_py.fsview.build import GroupKey
 from hudi_py.model.instant import Instant
 from hudi_py.runtime.log import log
+from hudi_py.services.rewriting.apart import why_not_apart
+from hudi_py.storage.base import Storage
 from hudi_py.txn.commit import cancelling
 
 
@@ -29,9 +31,31 @@ class LeftPending:
     groups: frozenset[GroupKey]
 
 
-def way_out(root: str, instant: Instant) -> str:
-    """Return what to do about such a plan."""
-    return f"let Apache Hudi carry it out, or withdraw it with {cancelling(root, instant)}"
+def left_pending_if(
+    instant: Instant, groups: frozenset[GroupKey], storage: Storage, not_served: str | None
+) -> LeftPending | None:
+    """
+    Judge a stored plan.
+
+    Args:
+        instant: The pending instant.
+        groups: Partition path and file id of the groups in the plan.
+        storage: Of the table.
+        not_served: Why hudi_py does not carry it out, as the end of a sentence about it; None if it asks for nothing
+            unknown.
+
+    Returns:
+        None if it is carried out.
+    """
+    withdraw = f"withdraw it with {cancelling(storage.root, instant)}"
+    if not_served is not None:
+        told = f"{not_served}; let Apache Hudi carry it out, or {withdraw}"
+    else:
+        apart = why_not_apart(storage, groups)
+        if apart is None:
+            return None
+        told = f"{apart}; {withdraw}"
+    return LeftPending(instant, f"{instant} of {storage.root} {told}", groups)
 
 
 def note_left(left: Iterable[LeftPending]) -> None:

@@ -22,6 +22,7 @@ from functools import partial
 import attrs
 
 from hudi_py.errors import ConflictError, RefusedError, StorageError
+from hudi_py.fsview.listing import other_tables
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.files import join_path, parse_log_file
 from hudi_py.model.instant import Action, Instant, State
@@ -97,6 +98,7 @@ class RollbackExecutor:
         if not keeps_plan:  # a service that is run again writes files under the same time, so it gets no fence
             put_up_fence(store.storage, target.requested_time)
             blocks = self._with_late_files(paths, blocks, target, logs=on_top)
+        blocks = self._without_others(paths, blocks, target)
         # First out of sight, then deleted: a reader must not see a completed commit without its files.
         if found is not None and found.is_completed:
             store.reopen(found)
@@ -177,6 +179,25 @@ class RollbackExecutor:
             names = each.log_names if known is None else known.log_names | each.log_names
             found[key] = attrs.evolve(each, log_names=names)
         return tuple(found.values())
+
+    def _without_others(
+        self, paths: dict[str, list[str]], blocks: tuple[BlocksToUndo, ...], target: InstantInfo
+    ) -> tuple[BlocksToUndo, ...]:
+        """
+        Take out files of other tables below this one, which plans of Apache Hudi name.
+
+        It looks for the time of the write in every folder, and a copy of the table that lies below it has the same
+        times.
+
+        Returns:
+            The slices that get a rollback block, without those of other tables.
+        """
+        others = other_tables(self.contents.store.storage, {*paths, *(block.partition_path for block in blocks)})
+        for path, folder in sorted(others.items()):
+            spared = len(paths.pop(path, ()))
+            why = f"they are of another table: {folder} has a .hoodie of its own"
+            log.warning("rollback.spared", instant=target.requested_time, partition=path, files=spared, why=why)
+        return tuple(block for block in blocks if block.partition_path not in others)
 
     def _remove_target(self, found: Instant | None, *, keeps_plan: bool) -> None:
         """Delete its inflight file, then the requested one (rule B-22): never an inflight file without a request."""

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from hudi_py.errors import CorruptMetadata, RefusedError
+from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
 from hudi_py.formats import records_codec as codec
 from hudi_py.mdt.create import create_metadata_table
 from hudi_py.model.instant import State
-from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo
+from hudi_py.model.records import ActionInstant, CleanerPlan, CleanFileInfo, InstantInfo, RollbackPlan, RollbackRequest
 from hudi_py.services.usage.facts import Holder
 from hudi_py.timeline.properties_file import update_properties
 from support import writes
@@ -143,9 +143,9 @@ def test_files_that_a_table_below_was_made_from_are_no_orphans(tmp_path, source,
 
 
 # --- a metadata table lists its partitions ---------------------------------------------------------------------------
-def list_all(storage, table, clock):
+def list_all(storage, table, clock, empty=()):
     """A metadata table as Apache Hudi makes one of the folders, those of the table below among them."""
-    listing = {}
+    listing = {folder: {} for folder in empty}
     for path in data_files(storage):
         folder, _, name = path.rpartition("/")
         if ".hoodie" in folder:
@@ -180,6 +180,20 @@ def test_a_clean_deletes_no_file_that_the_metadata_table_lists_of_a_table_below(
     (result,) = builder.table().clean(**options)
     assert result.deleted_count == plan.file_count > 0
     assert theirs <= set(builder.storage.files())
+
+
+@LAYOUTS
+def test_a_clean_removes_no_empty_partition_of_a_table_below(layout):
+    """Its folder is one that a writer of that table may have made just now; it is left out of the plan."""
+    builder, _ = around(layout)
+    metafile = "inner/empty/.hoodie_partition_metadata"
+    builder.put(metafile, b"")
+    list_all(builder.storage, builder.table(), builder.clock, empty=["inner/empty"])
+    options = {"policy": "KEEP_LATEST_FILE_VERSIONS", "file_versions_retained": 1}
+    assert builder.table().plan_clean(**options).partitions_to_delete == ()
+    (result,) = builder.table().clean(**options)
+    assert result.deleted_count
+    assert metafile in builder.storage.files()
 
 
 @LAYOUTS
@@ -243,6 +257,75 @@ def test_its_files_are_not_rewritten(kind):
     with pytest.raises(RefusedError, match=f"no {kind}, nothing was changed: .* inner has a .hoodie of its own"):
         (services.compaction() if is_merging else services.clustering()).plan()
     assert before == storage.files()
+
+
+@pytest.mark.parametrize("kind", ["clustering", "compaction", "log_compaction"])
+def test_a_stored_plan_that_names_its_file_groups_is_not_carried_out(kind):
+    """It stays pending with the reason, as any plan that is not served; nothing is written, and it can be withdrawn."""
+    is_merging = kind != "clustering"
+    more = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"} if is_merging else {}
+    storage = writes.create_table(9, **more)
+    for number in range(3):
+        ids = "ab" if is_merging else "abcdef"[2 * number :][:2]
+        writes.upsert(storage, [{"id": each, "region": "us", "ts": number} for each in ids])
+    settings = {
+        "hoodie.compact.inline.max.delta.commits": 1,
+        "hoodie.log.compaction.blocks.threshold": 2,
+        "hoodie.clustering.plan.strategy.small.file.limit": 100_000_000,
+        "hoodie.parquet.small.file.limit": 0,
+    }
+    service = getattr(writes.open_table(storage, **settings).services, kind)()
+    instant = service.schedule()
+    storage.replace("us/.hoodie/hoodie.properties", b"")
+    before = storage.files()
+    (left,) = service.left_pending(writes.open_table(storage).timeline)
+    assert left.instant == instant
+    with pytest.raises(
+        UnsupportedTable, match=r"names file groups of us, .*: us has a \.hoodie of its own; withdraw it"
+    ):
+        service.execute(instant.requested_time)
+    assert before == storage.files()
+    service.cancel(instant.requested_time)
+    assert not writes.open_table(storage).timeline.pending()
+
+
+@LAYOUTS
+@pytest.mark.parametrize("is_completed", [False, True])
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_a_rollback_plan_of_apache_hudi_deletes_no_file_of_a_copy_below(layout, is_completed, state):
+    """A copy of the table below it has the same times, for which Apache Hudi looks in every folder."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    for number in (1, 2):
+        builder.commit(at(number), {"r0": ["f"]})
+    builder.commit(at(3), {"r0": ["g"]}, **({} if is_completed else {"state": State.INFLIGHT}))
+    log = f".f_{at(2)}.log.1_0-1-0"
+    blocks = {log: 1} if layout == 1 else {}
+    builder.storage.replace(f"backup/r0/{log}", b"")
+    for path, content in builder.storage.files().items():
+        builder.storage.replace(f"backup/{path}", content)
+    before = builder.storage.files()
+    name = builder.base_name("g", at(3))
+    requests = [
+        RollbackRequest(partition_path=path, files_to_be_deleted=(f"{builder.storage.root}/{path}/{name}",))
+        for path in ("r0", "backup/r0")
+    ]
+    if blocks:
+        requests.append(
+            RollbackRequest(
+                partition_path="backup/r0", file_id="f", latest_base_instant=at(2), log_blocks_to_be_deleted=blocks
+            )
+        )
+    action = next(each.action for each in builder.table().timeline.writes if each.requested_time == at(3))
+    plan = RollbackPlan(instant_to_rollback=InstantInfo(at(3), action.value), rollback_requests=tuple(requests))
+    for each in (State.REQUESTED, State.INFLIGHT)[: 1 + (state is State.INFLIGHT)]:
+        builder.instant(at(4), "rollback", each, codec.encode_rollback_plan(plan, SYNC))
+    builder.table().rollback(at(3))
+    after = builder.storage.files()
+    assert f"r0/{name}" not in after
+    assert {p: b for p, b in before.items() if p.startswith("backup/")} == {
+        p: b for p, b in after.items() if p.startswith("backup/")
+    }
+    assert builder.table().timeline.completed("rollback")
 
 
 @LAYOUTS

@@ -120,8 +120,10 @@ class TablePlanner:
 
     def plan_of(self, seen: Situation, deadline: Deadline, *, details: bool = False, sizes: bool = False) -> CleanPlan:
         plan = self._plan_of(seen, deadline, details=details, sizes=sizes)
-        # Only of partitions that lose files, and only a metadata table lists them; a walk of the folders does not.
-        others = {} if seen.listing.is_fresh else other_tables(self.contents.store.storage, plan.files)
+        # Only of partitions that lose files or are empty, and only a metadata table lists them; a walk of the folders
+        # does not.
+        planned = {*plan.files, *plan.partitions_to_delete}
+        others = {} if seen.listing.is_fresh else other_tables(self.contents.store.storage, planned)
         if not others:
             return plan
         told = (
