@@ -11,8 +11,8 @@ was ever shown needs none: files of failed writes, and hudi_py's own notes (docs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 import attrs
 
@@ -23,6 +23,11 @@ from hudi_py.timeline.policy_file import PROPERTY, load_policy
 from hudi_py.timeline.properties_file import PROPERTIES_FILE, read_properties
 
 SWITCH: Final = GC_ENABLED.name
+PART_FILES: Final = 1000
+"""How many files are deleted at most between two questions, where nothing else makes parts: as many as object stores
+delete with one request.
+"""
+T = TypeVar("T")
 
 
 @attrs.frozen
@@ -96,22 +101,41 @@ class Permit:
     _switch: DeletionSwitch
     what: str
 
-    def check(self, known: Mapping[str, str] | None = None) -> None:
+    def check(self, known: Mapping[str, str] | None = None, *, done: int = 0, total: int = 0) -> None:
         """
         Ask again, before each part of a long deletion.
 
         Args:
             known: As `DeletionSwitch.why_off`.
+            done, total: Of how many files, or folders, so many are deleted.
 
         Raises:
             RefusedError: Deletion has been forbidden since; nothing more is deleted.
         """
         why = self._switch.why_off(known)
         if why is not None:
+            stopped = f"is stopped after {done} of {total}, no more" if done else "is refused, no"
             raise RefusedError(
-                f"{self._switch.storage.root}: {self.what} is refused, no data is deleted from this table: "
+                f"{self._switch.storage.root}: {self.what} {stopped} data is deleted from this table: "
                 f"{why}{_way_out(why)}"
             )
+
+    def in_parts(self, items: Sequence[T], size: int | None = None, *, before: int = 0) -> Iterator[Sequence[T]]:
+        """
+        Yield in parts what is to be deleted, and ask before each of them.
+
+        Args:
+            items: Paths or names.
+            size: Of a part; None for `PART_FILES`.
+            before: How many others were deleted before.
+
+        Raises:
+            RefusedError: As `check`; the parts before were deleted.
+        """
+        size = size or PART_FILES
+        for start in range(0, len(items), size):
+            self.check(done=before + start, total=before + len(items))
+            yield items[start : start + size]
 
 
 def _way_out(why: str) -> str:

@@ -191,13 +191,13 @@ def purge(
         if manifest.tag is not None:  # one that an earlier attempt did not reach would stay for ever
             storage.tag_many(paths, manifest.tag)
 
-    for name in removals_over(storage, int(clock.now().timestamp() * 1000), kept(), tag_again):
+    over = removals_over(storage, int(clock.now().timestamp() * 1000), kept(), tag_again)
+    for (name,) in permit.in_parts(over, 1):
         manifest = load_manifest(storage, name)
         if may is not None and manifest is not None:
             held = sizes_held(storage, manifest)
             if not may({join_path(path, file): size for path, files in held.items() for file, size in files.items()}):
                 continue
-        permit.check()
         announcement = f"{FOLDER}/{name}/{_EMPTYING}"
         storage.replace(announcement, b"")
         if name in kept():

@@ -409,11 +409,13 @@ class OrphanService:
         for turn in turns:
             held = {path: why for path, earlier in turn.items() if path in now and (why := _held_back(earlier, failed))}
             paths = [path for path in turn if path in now and path not in held]
-            gone = () if deleter.undoable_from else _folders_of(paths)
-            with noted(self._storage, gone, self._store.clock):
-                removed = deleter.remove(self._storage, paths)
-            failed |= {path: each.message for path, each in removed.items() if isinstance(each, StorageFailure)} | held
-            outcomes |= removed
+            failed |= held
+            for part in permit.in_parts(paths, before=len(outcomes)):
+                gone = () if deleter.undoable_from else _folders_of(part)
+                with noted(self._storage, gone, self._store.clock):
+                    removed = deleter.remove(self._storage, part)
+                failed |= {path: each.message for path, each in removed.items() if isinstance(each, StorageFailure)}
+                outcomes |= removed
         done = [path for path, each in outcomes.items() if each is True or isinstance(each, SideFileLeft)]
         emptied = tuple(path for path in report.empty_folders if self._storage.delete_empty(path))
         log.info("orphans.removed", files=len(done), failed=len(failed), folders=len(emptied), quarantine=quarantine)

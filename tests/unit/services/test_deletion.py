@@ -11,10 +11,10 @@ from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.model.instant import Action, State
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
-from hudi_py.timeline import quarantine
+from hudi_py.timeline import deletion, quarantine
 from hudi_py.timeline.properties_file import update_properties
 from support import writes
-from support.tables import TableBuilder, at, data_files
+from support.tables import NOW, TableBuilder, at, data_files
 from support.writes import NEW, OLD, create_table, rows_of
 
 SWITCH = "hoodie_py.gc.enabled"
@@ -118,6 +118,54 @@ def test_a_clean_that_is_deleting_stops_before_its_next_round():
     builder.table().allow_deletion()
     builder.table().clean(commits_retained=1)
     assert len(data_files(builder.storage)) == 2 * 2  # each group: the newest file, and the one that A-16 keeps
+
+
+@pytest.mark.parametrize("deletes", [False, True])
+def test_a_removal_of_orphans_stops_before_its_next_part(deletes, monkeypatch):
+    """A search may remove very many: the switch counts before each part, and the error says how many are gone."""
+    monkeypatch.setattr(deletion, "PART_FILES", 4)
+    builder = history()
+    for number in range(5):
+        builder.put(f"r0/{builder.base_name(f'x{number}', at(2)[:-7] + '1500000')}")
+    before = data_files(builder.storage)
+
+    class ForbidAfterFirst(DelegatingStorage):
+        def delete_many(self, paths):
+            done = self.inner.delete_many(paths)
+            builder.table().forbid_deletion()
+            return done
+
+        def move_many(self, paths, source, target):
+            done = self.inner.move_many(paths, source, target)
+            builder.table().forbid_deletion()
+            return done
+
+    table = Table(ForbidAfterFirst(builder.storage), clock=builder.clock)
+    options = {"older_than": "0m", "now": NOW + timedelta(days=9000), "delete": deletes}
+    with pytest.raises(RefusedError, match=f"stopped after 4 of 5, .*{SWITCH}"):
+        table.orphans(**options)
+    assert len(data_files(builder.storage)) == len(before) - 4
+    builder.table().allow_deletion()
+    assert len(builder.table().orphans(**options).done) == 1
+
+
+def test_emptying_the_quarantine_stops_before_the_next_removal():
+    """Each removal is one that could still be put back."""
+    builder = history()
+    for number in (5, 6):
+        into_quarantine(builder.table()).clean(commits_retained=1)
+        builder.commit(at(number), {"r0": ["f"], "r1": ["g"]})
+    builder.clock.move(timedelta(days=30))
+
+    class ForbidAfterFirst(DelegatingStorage):
+        def delete_folder(self, folder):
+            self.inner.delete_folder(folder)
+            builder.table().forbid_deletion()
+
+    assert len(quarantine.removals(builder.storage)) == 2
+    with pytest.raises(RefusedError, match="stopped after 1 of 2"):
+        into_quarantine(Table(ForbidAfterFirst(builder.storage), clock=builder.clock)).clean(commits_retained=1)
+    assert len(quarantine.removals(builder.storage)) == 1
 
 
 def test_a_failed_write_is_rolled_back_all_the_same():

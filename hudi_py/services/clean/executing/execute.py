@@ -329,11 +329,12 @@ def _delete(
     tried: dict[str, list[str]] = {}
     count = 0
     while count < total and not (tried and deadline.is_over):
+        done = count
         round_ = list(islice(tasks, width))
         count += sum(len(some) for task in round_ for _, some in task.files)
         if tried:
             recheck.run()
-            permit.check()
+            permit.check(done=done, total=total)
             round_ = [recheck.without_spared(task) for task in round_]
         for result in engine.map(delete_files, round_, parallelism=width, description="clean: delete files"):
             missing.update(result.missing)

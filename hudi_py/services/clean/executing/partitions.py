@@ -37,10 +37,15 @@ def delete_partitions(
     Returns:
         The paths of those that are gone, with the names that were left in them.
     """
-    paths = [path for path in partition_paths if path]
-    if not paths:
-        return {}
-    permit.check()
+    gone: dict[str, tuple[str, ...]] = {}
+    for paths in permit.in_parts([path for path in partition_paths if path]):
+        gone |= _delete_some(contents, clean, paths, deleter)
+    return gone
+
+
+def _delete_some(
+    contents: Contents, clean: Instant, paths: Sequence[str], deleter: Deleter
+) -> dict[str, tuple[str, ...]]:
     store = contents.store
     found: dict[str, tuple[str, ...] | None] = {}
     is_written = _is_written(contents, paths)
