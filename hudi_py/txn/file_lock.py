@@ -5,6 +5,8 @@ It is created complete, and never replaces another one. It counts as left behind
 (``hoodie.write.lock.filesystem.expire``), or if it is of hudi_py and its process is proven to have ended. Then it is
 taken over, by only one of several processes: the one that creates the claim for exactly this file.
 
+A release that fails is tried again. If the file stays, the process that held it takes it over at its own next attempt.
+
 What a crash leaves: the lock, which processes on the same machine take over at once, and others when it expires or was
 removed by hand or by recovery; or a claim, which expires at the same age.
 
@@ -35,6 +37,9 @@ from hudi_py.txn.process import is_gone, this_process
 NAME: Final = "lock"
 _CLAIMS: Final = f"{OWN_FOLDER.partition('/')[2]}/lock"
 _SHOWN_MAX: Final = 200
+_RELEASES_MAX: Final = 3
+_given_up: Final[set[bytes]] = set()
+"""Contents of locks, unique to each, that this process no longer holds and whose files it could not delete."""
 
 
 class _Seen(NamedTuple):
@@ -69,11 +74,19 @@ class FileLock:
 
     def release(self) -> None:
         """See `LockProvider`."""
-        # Never deleted unread: after a take-over the file is the lock of another process.
-        if self.is_ours():
-            self._storage.delete(self._path)
-        else:
-            log.warning("lock.lost", path=f"{self._storage.root}/{self._path}")
+        for attempt in range(_RELEASES_MAX):
+            try:
+                # Never deleted unread: after a take-over the file is the lock of another process.
+                if self.is_ours():
+                    self._storage.delete(self._path)
+                elif not attempt:  # else it was deleted, and only the answer was lost
+                    log.warning("lock.lost", path=f"{self._storage.root}/{self._path}")
+                return
+            except StorageError as error:
+                if not error.retryable or attempt + 1 == _RELEASES_MAX:
+                    # This process lives on, so to all others the lock is held; but it is free for its own next attempt.
+                    _given_up.add(self._content)
+                    raise
 
     def is_ours(self) -> bool:
         """See `LockProvider`."""
@@ -156,7 +169,9 @@ class FileLock:
             return None
 
     def _is_left_behind(self, seen: _Seen) -> bool:
-        return self._is_older_than_allowed(seen.modified_ms) or is_left_behind(seen.content)
+        return (
+            seen.content in _given_up or self._is_older_than_allowed(seen.modified_ms) or is_left_behind(seen.content)
+        )
 
     def _is_older_than_allowed(self, modified_ms: int | None) -> bool:
         return bool(self._expire_ms) and modified_ms is not None and self._now_ms() - modified_ms > self._expire_ms

@@ -10,14 +10,15 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from hudi_py.config.settings import Settings
-from hudi_py.errors import ConflictError
+from hudi_py.errors import ConflictError, StorageError
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
+from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.txn import process
-from hudi_py.txn.file_lock import FileLock
+from hudi_py.txn.file_lock import FileLock, is_left_behind
 from hudi_py.txn.table_lock import TableLock
 from support import writes
-from support.many_writers import FILE_LOCK, contents, rows, service, table
+from support.many_writers import FILE_LOCK, SEVERAL, contents, rows, service, table
 
 NAMES_ITSELF = "from hudi_py.txn.process import this_process; print(this_process(), flush=True); input()"
 
@@ -51,6 +52,42 @@ def test_a_file_that_is_older_than_anybody_waits_costs_seconds(content, minutes,
     released = TableLock(storage, settings, clock, sleep=lambda _: storage.delete(".hoodie/lock"))
     with released.held("clean"):
         pass
+
+
+class Failing(DelegatingStorage):
+    """So many deletions of a lock fail, before or after they are done."""
+
+    def __init__(self, inner, failures, *, is_done):
+        super().__init__(inner)
+        self.failures, self.is_done = failures, is_done
+
+    def delete(self, path):
+        if not path.endswith("/lock") or not self.failures:
+            return self.inner.delete(path)
+        self.failures -= 1
+        if self.is_done:
+            self.inner.delete(path)
+        raise StorageError("simulated failure", retryable=True)
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_lock_is_released_although_the_storage_fails_a_moment(failures, is_done):
+    """The next writer need not wait for it, nor for the end of this process."""
+    storage = table(9)
+    writes.open_table(Failing(storage, failures, is_done=is_done), **SEVERAL).create_savepoint()
+    assert storage.size(".hoodie/lock") is None
+
+
+def test_a_lock_that_could_not_be_deleted_is_free_for_its_own_process():
+    """To others it is that of a process that lives; this one knows that nobody holds it."""
+    storage = table(9)
+    with pytest.raises(StorageError, match="simulated"):
+        writes.open_table(Failing(storage, 100, is_done=False), **SEVERAL).create_savepoint()
+    content = storage.read(".hoodie/lock")
+    assert not is_left_behind(content)
+    service(storage, **{"hoodie.write.lock.client.num_retries": 0}).write(rows(("n", "eu", 7)), "INSERT")
+    assert storage.size(".hoodie/lock") is None
 
 
 def test_a_write_waits_for_the_lock_as_long_as_it_is_told_and_not_again(monkeypatch):
