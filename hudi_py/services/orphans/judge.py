@@ -68,8 +68,12 @@ class Suspicion:
     def of(self, partition_path: str, entries: Collection[Entry]) -> list[OrphanFile]:
         """The suspects among the files of one folder."""
         cleaned = self._cleaned.get(partition_path, {})
-        if not cleaned and self._is_in_order([entry.name for entry in entries]):
-            return []
+        names = [entry.name for entry in entries]
+        strange = None if cleaned else self._strange(names)
+        if strange is not None:
+            if not strange:
+                return []
+            entries = [entry for entry in entries if entry.name in strange]
         attempts: dict[tuple[str, str], Entry] = {}
         found: dict[str, Entry] = {}
         for entry in entries:
@@ -98,17 +102,23 @@ class Suspicion:
             OrphanFile(partition_path, name, each.size_bytes or 0, each.modified_ms) for name, each in found.items()
         ]
 
-    def _is_in_order(self, names: list[str]) -> bool:
-        """Whether all files of a folder are base files of known writes, one of each attempt, as most folders have."""
+    def _strange(self, names: list[str]) -> frozenset[str] | None:
+        """
+        The suspects in a folder as most are: base files of which each is the only attempt of its task.
+
+        None for any other folder: then each name is looked at.
+        """
         # All others whose names begin with a dot may be log files.
         is_plain = f"/{'/'.join(names)}".count("/.") == len(PARTITION_METAFILES.intersection(names))
         keys = base_file_keys(names) if is_plain else []
-        if not is_plain or len(set(keys)) < len(keys):
-            return False
-        if any(self._suspects(time) or time in self._clustered for time in {time for _, time in keys}):
-            return False
-        self.files_seen += len(keys)
-        return True
+        times = {time for _, time in keys}
+        if not is_plain or len(set(keys)) < len(keys) or not times.isdisjoint(self._clustered):
+            return None
+        strange = [time for time in times if self._suspects(time)]
+        # Found by the time anywhere in the name, so it may be a few more: they are looked at again.
+        found = frozenset(name for name in names if any(time in name for time in strange)) if strange else frozenset()
+        self.files_seen += len(keys) - sum(base_file_key(name) is not None for name in found)
+        return found
 
     def _suspects(self, time: str) -> bool:
         # By time, of which a table has far fewer than files: a million names cost a look into a dictionary each.
