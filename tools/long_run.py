@@ -6,7 +6,9 @@ merge-on-read, in every order of their calls with up to ``--bound`` preemptions,
 with one less, in a random order until ``--minutes`` are over. It prints how many orders there were. ``--without``
 takes the lock, the conflict check, the look at one's own instant or the fence out, and has to find a wrong order.
 ``--metadata`` gives each table a metadata table with an index of keys, which is compacted every second time.
-``processes`` lets ``--writers`` real processes change one table, kills and stops some of them, and judges the table;
+``processes`` lets ``--writers`` real processes change one table, kills and stops some of them, and judges the table; in
+some histories one of them reads the same snapshot under a lease the whole time, one follows the changes, or they go
+back to savepoints;
 ``--place`` says under which lock: ``file``, ``zookeeper``, ``dynamodb`` or ``s3``. ``hudi`` does the same with a
 ``--release`` of Apache Hudi as one of the writers.
 

@@ -14,8 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hudi_py.model.instant import Action
+from hudi_py.model.records import RestoreMetadata
 from hudi_py.storage.factory import open_storage
 from hudi_py.table import Table
+from hudi_py.timeline.completions import contents_of
+from support.rival_readers import missed
 from support.rival_worker import BATCH, COUNTER, Arena
 
 Notes = list[dict[str, Any]]
@@ -47,7 +51,10 @@ def judge(arena: Arena, all_notes: list[Notes]) -> tuple[list[str], Counter[str]
     taken = sum("lock" in note for notes in all_notes for note in notes)
     if taken:
         counts["lock taken away from its holder"] = taken
-    rows = _finished(arena).rows().to_arrow().to_pylist()
+    finished = _finished(arena)
+    rows = finished.rows().to_arrow().to_pylist()
+    for step in _undone(finished, steps):
+        step["end"] = "failed"  # a restore has taken it back
     twice = [key for key, count in Counter(row["id"] for row in rows).items() if count > 1]
     if twice:
         wrong.append(f"keys are there twice: {twice}")
@@ -60,6 +67,8 @@ def judge(arena: Arena, all_notes: list[Notes]) -> tuple[list[str], Counter[str]
     counted = [row["n"] for row in rows if row["id"] == COUNTER]
     if len(counted) != 1 or not increments["done"] <= counted[0] <= increments["done"] + increments["unknown"]:
         wrong.append(f"the counter is {counted} after {dict(increments)}")
+    for notes in all_notes:
+        wrong += missed(finished, [note["shown"] for note in notes if "shown" in note])
     wrong += [str(each) for each in arena.table().check() if each.severity.name == "ERROR"]
     if wrong and taken:
         wrong.append(f"holders found their lock taken away {taken} times: look whether its provider excludes others")
@@ -74,6 +83,8 @@ def _steps(notes: Notes) -> Iterator[dict[str, Any]]:
             begun = {**note, "error": "", "also": ""}
         elif "also" in note and begun is not None:
             begun["also"] = note["also"]
+        elif set(note) == {"instant"} and begun is not None:
+            begun["instant"] = note["instant"]
         elif "end" in note and begun is not None:
             detail = note.get("kind", "without its services" if "error" in note else "")
             yield {**begun, **note, "detail": detail}
@@ -100,11 +111,19 @@ def _allowed(steps: list[dict[str, Any]]) -> dict[str, frozenset[int]]:
     return allowed
 
 
+def _undone(table: Table, steps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What was done by commits that a restore has undone."""
+    restores = contents_of(table.contents, table.timeline.completed(Action.RESTORE))
+    undone = {time for _, each in restores if isinstance(each, RestoreMetadata) for time in each.instants_to_rollback}
+    yield from (step for step in steps if step.get("instant") in undone)
+
+
 def _finished(arena: Arena) -> Table:
     """The table after what was cut off has been finished or rolled back; nobody is at work any more."""
     storage = open_storage(arena.location, arena.storage_options)
     for each in storage.list(".hoodie/.heartbeat"):
         storage.delete(f".hoodie/.heartbeat/{each.name}")
+    arena.table().allow_deletion()  # whoever had forbidden it for a moment was killed
     arena.table().recover()
     arena.table().rollback_failed_writes()
     return arena.table()

@@ -53,6 +53,8 @@ class Play:
         is_troubled: Whether storage calls fail now and then.
         clock_jumps: By how many seconds clocks are set; None for hardly.
         keeps_removed: Whether cleans move files into quarantine.
+        grace: How long they stay there; None for a week.
+        pins, follows, restores: As for `Arena`.
     """
 
     version: int
@@ -63,6 +65,10 @@ class Play:
     is_troubled: bool = False
     clock_jumps: tuple[float, ...] | None = None
     keeps_removed: bool = False
+    grace: str | None = None
+    pins: bool = False
+    follows: bool = False
+    restores: bool = False
 
 
 def drawn(seed: int, count: int, workers: int | None = None) -> Play:
@@ -77,6 +83,11 @@ def drawn(seed: int, count: int, workers: int | None = None) -> Play:
         is_troubled=seed % 4 >= 2,
         clock_jumps=JUMPS if seed % 5 == 0 else None,
         keeps_removed=seed % 7 < 3,
+        grace="5s" if seed % 2 else None,
+        # Not in all of them: what a reader keeps is not archived. Nor does a consumer stop a restore.
+        pins=seed % 8 in (1, 2, 6),
+        follows=seed % 8 in (1, 3, 4),
+        restores=seed % 8 in (0, 6),
     )
 
 
@@ -104,10 +115,13 @@ def play(
         What is wrong, and how often each thing was done.
     """
     settings = {**SETTINGS, **place.lock, "hoodie_py.clean.quarantine": wanted.keeps_removed, **more}
+    if wanted.grace is not None:
+        settings["hoodie_py.quarantine.grace"] = wanted.grace
     given = {"location": str(folder / "table"), "settings": settings, **place.where}
     if wanted.clock_jumps is not None:
         given["clock_jumps"] = wanted.clock_jumps
-    arena = Arena(**given, is_troubled=wanted.is_troubled)
+    reading = {"pins": wanted.pins, "follows": wanted.follows, "restores": wanted.restores}
+    arena = Arena(**given, is_troubled=wanted.is_troubled, **reading)
     create(arena, wanted)
     stored = str(arena.store(folder / "arena.json"))
     chance = random.Random(seed)

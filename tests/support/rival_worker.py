@@ -12,23 +12,23 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 import pyarrow as pa
 
-from hudi_py.errors import ConflictError, HudiError, NotFound, OutcomeUnknown, ServiceFailed, StorageError
+from hudi_py.errors import ConflictError, HudiError, OutcomeUnknown, ServiceFailed, StorageError
 from hudi_py.runtime.clock import Clock, SystemClock
-from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.storage.base import MUTATING_VERBS, Storage
 from hudi_py.storage.factory import open_storage
 from hudi_py.storage.wrappers import DelegatingStorage, Paths
 from hudi_py.table import Table
 from hudi_py.timeline import quarantine
 from hudi_py.txn.table_lock import TableLock
+from hudi_py.writing.result import WriteResult
+from support.rival_readers import Follower, Leased, Told
 
 T = TypeVar("T")
 BATCH = 3
@@ -36,9 +36,12 @@ COUNTER = "counter"
 REGIONS = ("eu", "us")
 WEIGHTS = {"insert": 5, "increment": 4, "upsert": 3, "delete": 2, "read": 3, "clean": 1, "failed": 1, "savepoint": 1,
            "archive": 1, "compact": 1, "cluster": 1, "undone": 1, "lease": 2, "tag": 1, "orphans": 1, "undo": 1,
-           "maintain": 1}  # fmt: skip
-LEASE_TTL = "30s"
-"""Longer than processes are stopped, so a lease only ends before its reader where clocks jump."""
+           "maintain": 1, "abandon": 1, "empty": 1, "policy": 1, "forbid": 1}  # fmt: skip
+POLICIES = (
+    "[keep]\ncommits = 3\n",
+    "[keep]\nversions = 2\n",
+    '[keep]\ncommits = 5\n[clean]\nquarantine = true\ngrace = "5s"\n',
+)
 SCHEMA = pa.schema([("id", pa.string()), ("region", pa.string()), ("batch", pa.string()), ("n", pa.int64())])
 
 
@@ -53,6 +56,9 @@ class Arena:
         storage_options: Of a remote storage.
         is_troubled: Whether storage calls fail, lose their answers or dawdle now and then.
         clock_jumps: By how many seconds clocks are set, forwards or backwards.
+        pins: Whether the first process keeps one snapshot under a lease from its beginning to its end.
+        follows: Whether the second one follows the changes as a consumer.
+        restores: Whether processes go back to savepoints of theirs.
     """
 
     location: str
@@ -60,6 +66,9 @@ class Arena:
     storage_options: dict[str, str] | None = None
     is_troubled: bool = False
     clock_jumps: tuple[float, ...] = (0, 0, 0, -2, 2)
+    pins: bool = False
+    follows: bool = False
+    restores: bool = False
 
     def table(self, clock: Clock | None = None, wrap: Callable[[Storage], Storage] = lambda it: it) -> Table:
         """Open the table anew."""
@@ -136,6 +145,13 @@ class Worker:
         self.last_counted = 0
         self.leased: Leased | None = None
         self.tags: list[str] = []
+        self.pinned: Leased | None = None
+        self.point: str | None = None
+        self.pins = arena.pins and seed % 100 == 0
+        self.follows = arena.follows and seed % 100 == 1
+        self.follower = Follower(lambda shown: self.note({"shown": shown}))
+        if arena.restores:
+            self.weights = {**self.weights, "restore": 2}
 
     def table(self) -> Table:
         trouble = random.Random(self.chance.random())
@@ -144,24 +160,38 @@ class Worker:
     def run(self, count: int) -> None:
         """Do so many things."""
         for number in range(count):
+            self.read_along()
             what = self.chance.choices(list(self.weights), list(self.weights.values()))[0]
             batch = f"{self.name}-{number}"
             if what == "delete":
                 batch = self.chance.choice(self.batches) if self.batches else ""
             if self.chance.random() < 0.2:
                 self.clock.jump()
-            self.note({"what": what, "batch": batch})
-            self.note(self.ended(what, batch))
+            self.do(what, batch)
+        self.read_along()
         if self.leased is not None:
-            self.note({"what": "lease", "batch": ""})
-            self.note(self.ended("lease", ""))
+            self.do("lease")
+        if self.pinned is not None:
+            self.judge_leased(self.pinned, self.pinned.give_back())
+
+    def do(self, what: str, batch: str = "") -> None:
+        """Do one thing, noted before and after."""
+        self.note({"what": what, "batch": batch})
+        self.note(self.ended(what, batch))
+
+    def read_along(self) -> None:
+        """What two of the processes do between all other things."""
+        if self.pins:
+            self.do("pin")
+        if self.follows:
+            self.do("follow")
 
     def ended(self, what: str, batch: str) -> dict[str, Any]:
         """Do it, and tell how it ended: ``failed`` promises that nothing happened."""
         try:
             getattr(self, "_" + what)(batch)
         except ServiceFailed as error:
-            return {"end": "done", "error": str(error)}
+            return {"end": "done", "error": str(error), **({"instant": error.instant} if error.instant else {})}
         except OutcomeUnknown as error:
             return {"end": "unknown", "error": str(error)}
         except HudiError as error:
@@ -178,20 +208,24 @@ class Worker:
         return as_rows([(f"{batch}-{i}", REGIONS[i % 2], batch, i) for i in range(BATCH)])
 
     def _insert(self, batch: str) -> None:
-        self.table().insert(self.given(batch))
+        self.note_instant(self.table().insert(self.given(batch)))
         self.batches.append(batch)
 
     def _upsert(self, batch: str) -> None:
-        self.table().upsert(self.given(batch))
+        self.note_instant(self.table().upsert(self.given(batch)))
         self.batches.append(batch)
 
     def _increment(self, _: str) -> None:
-        self.table().update({"n": "n + 1"}, where=f"id = '{COUNTER}'")
+        self.note_instant(self.table().update({"n": "n + 1"}, where=f"id = '{COUNTER}'"))
+
+    def note_instant(self, result: WriteResult) -> None:
+        """Note which commit it was, for a restore may undo it."""
+        self.note({"instant": result.instant})
 
     def _delete(self, batch: str) -> None:
         if batch:
             self.batches.remove(batch)
-            self.table().delete(where=f"batch = '{batch}'")
+            self.note_instant(self.table().delete(where=f"batch = '{batch}'"))
 
     def _undone(self, batch: str) -> None:
         """Rows that are taken back at once, if no later write has completed."""
@@ -205,9 +239,61 @@ class Worker:
             self.leased = Leased.take(self.table())
             return
         leased, self.leased = self.leased, None
-        told = leased.read_again()
+        self.judge_leased(leased, leased.give_back())
+
+    def judge_leased(self, leased: Leased, told: Told | None) -> None:
+        """Note a second reading that differs from the first one."""
         if told is not None and (told.is_wrong or not self.may_expire):
             self.note({"violation": f"a lease since {leased.since:.0f} s: {told.text}"})
+
+    def _pin(self, _: str) -> None:
+        """Read again what one lease keeps the whole time."""
+        if self.pinned is None:
+            self.pinned = Leased.take(self.table())
+            return
+        told = self.pinned.read_again()
+        self.judge_leased(self.pinned, told)
+        if told is not None:  # taken for dead by a clock that is ahead
+            pinned, self.pinned = self.pinned, None
+            pinned.held.close()
+
+    def _follow(self, _: str) -> None:
+        told = self.follower.follow(self.table())
+        if told:
+            self.note({"violation": told})
+
+    def _abandon(self, _: str) -> None:
+        """A lease that nobody renews or gives back, as of a process that has died."""
+        self.table().take_lease(ttl="1s")
+
+    def _empty(self, _: str) -> None:
+        self.table().empty_quarantine()
+
+    def _policy(self, _: str) -> None:
+        """Another policy, or none; others go on with the one that they have read, or are refused."""
+        document = self.chance.choice((*POLICIES, ""))
+        if document:
+            self.table().apply_policy(document)
+        else:
+            self.table().remove_policy()
+
+    def _forbid(self, _: str) -> None:
+        """No deletion for a moment."""
+        try:
+            self.table().forbid_deletion()
+        finally:
+            self.table().allow_deletion()
+
+    def _restore(self, batch: str) -> None:
+        """Make a savepoint, or go back to the one before and delete it."""
+        if self.point is None:
+            self.point = self.table().create_savepoint(name=f"{batch}-point").requested_time
+            return
+        point, self.point = self.point, None
+        try:
+            self.table().restore(point)
+        finally:
+            self.table().delete_savepoint(point)
 
     @property
     def may_expire(self) -> bool:
@@ -225,7 +311,7 @@ class Worker:
         self.table().delete_savepoint(name)
 
     def _orphans(self, _: str) -> None:
-        self.table().orphans(older_than="0m")
+        self.table().orphans(older_than="0m", delete=self.chance.random() < 0.5)
 
     def _undo(self, _: str) -> None:
         table = self.table()
@@ -243,7 +329,7 @@ class Worker:
     def judge_read(self, found: list[dict[str, Any]]) -> None:
         """Note what no snapshot can show: half a batch, a counter that went back."""
         counted = self.judge_whole(found, "a read")
-        if counted < self.last_counted:
+        if counted < self.last_counted and not self.arena.restores:
             self.note({"violation": f"a read saw {counted} after {self.last_counted}"})
         self.last_counted = max(self.last_counted, counted)
 
@@ -276,68 +362,6 @@ class Worker:
 
     def _cluster(self, _: str) -> None:
         self.table().cluster()
-
-
-class Told(NamedTuple):
-    """
-    What is wrong with a second reading.
-
-    Args:
-        text: In words.
-        is_wrong: Whether it gave other rows, rather than an error.
-    """
-
-    text: str
-    is_wrong: bool
-
-
-@attrs.frozen
-class Leased:
-    """
-    A lease that this process holds, and what was read under it at first.
-
-    Args:
-        held: Gives it back when it is closed.
-        snapshot: What is kept.
-        rows: Of it.
-        taken_s: When it was taken.
-    """
-
-    held: ExitStack
-    snapshot: Snapshot
-    rows: list[dict[str, Any]]
-    taken_s: float
-
-    @classmethod
-    def take(cls, table: Table) -> Leased:
-        """Take one, and read."""
-        with ExitStack() as stack:
-            snapshot = stack.enter_context(table.lease(ttl=LEASE_TTL))
-            rows = _sorted(snapshot)
-            return cls(stack.pop_all(), snapshot, rows, time.monotonic())
-
-    @property
-    def since(self) -> float:
-        """Seconds since it was taken."""
-        return time.monotonic() - self.taken_s
-
-    def read_again(self) -> Told | None:
-        """Read, and give it back; None if the rows are the same, or could not be read for another reason."""
-        with self.held:
-            try:
-                found = _sorted(self.snapshot)
-            except HudiError as error:
-                if isinstance(error, StorageError) and not isinstance(error, NotFound):  # of trouble with the storage
-                    return None
-                return Told(f"{type(error).__name__}: {error}", is_wrong=False)
-        if found != self.rows:
-            return Told(f"{len(found)} rows after {len(self.rows)}", is_wrong=True)
-        return None
-
-
-def _sorted(snapshot: Snapshot) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = snapshot.rows().to_arrow().to_pylist()
-    return sorted(rows, key=lambda row: str(row["id"]))
 
 
 def tell_of_lost_locks(worker: Worker) -> None:

@@ -128,6 +128,9 @@ def test_log_files_with_and_without_folder_are_left_to_the_decoder():
     assert paths_of(data, at(1)) is None
 
 
+MANY = [f"209901010000000{number:02}" for number in range(20)]
+
+
 def test_a_commit_that_may_name_a_file_of_a_time_is_told_without_decoding():
     """Of all releases and kinds of files: each time in a name that decoding finds, and no time that nothing has."""
     seen = 0
@@ -138,6 +141,7 @@ def test_a_commit_that_may_name_a_file_of_a_time_is_told_without_decoding():
             for stats in decode_commit(data, path).partition_to_write_stats.values():
                 for file in filter(None, (parse_data_file(each.path.rpartition("/")[2]) for each in stats)):
                     assert may_name(data, {"20990101000000000", file.instant_time}), path
+                    assert may_name(data, {*MANY, file.instant_time}), path
                     seen += 1
             assert not may_name(data, {"20990101000000000"}), path
             assert may_name(data[:-1], {"20990101000000000"}), path  # cut off: only decoding it says what is wrong

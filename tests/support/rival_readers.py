@@ -1,0 +1,150 @@
+"""Readers among the processes that change a table: one that keeps a snapshot, and one that follows the changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import attrs
+
+from hudi_py.errors import HudiError, NotFound, RefusedError, StorageError
+from hudi_py.snapshot.snapshot import Snapshot
+from hudi_py.table import Table
+
+LEASE_TTL = "30s"
+"""Longer than processes are stopped, so a lease only ends before its reader where clocks jump."""
+CONSUMER = "job"
+Shown = dict[str, list[Any]]
+"""Rows by key: batch and number."""
+
+
+class Told(NamedTuple):
+    """
+    What is wrong with a second reading.
+
+    Args:
+        text: In words.
+        is_wrong: Whether it gave other rows, rather than an error.
+    """
+
+    text: str
+    is_wrong: bool
+
+
+@attrs.frozen
+class Leased:
+    """
+    A lease that this process holds, and what was read under it at first.
+
+    Args:
+        held: Gives it back when it is closed.
+        snapshot: What is kept.
+        rows: Of it.
+        taken_s: When it was taken.
+    """
+
+    held: ExitStack
+    snapshot: Snapshot
+    rows: list[dict[str, Any]]
+    taken_s: float
+
+    @classmethod
+    def take(cls, table: Table) -> Leased:
+        """Take one, and read."""
+        with ExitStack() as stack:
+            snapshot = stack.enter_context(table.lease(ttl=LEASE_TTL))
+            rows = _sorted(snapshot)
+            return cls(stack.pop_all(), snapshot, rows, time.monotonic())
+
+    @property
+    def since(self) -> float:
+        """Seconds since it was taken."""
+        return time.monotonic() - self.taken_s
+
+    def give_back(self) -> Told | None:
+        """Read again, and give it back."""
+        with self.held:
+            return self.read_again()
+
+    def read_again(self) -> Told | None:
+        """Read; None if the rows are the same, or could not be read for another reason."""
+        try:
+            found = _sorted(self.snapshot)
+        except HudiError as error:
+            if isinstance(error, StorageError) and not isinstance(error, NotFound):  # of trouble with the storage
+                return None
+            return Told(f"{type(error).__name__}: {error}", is_wrong=False)
+        if found != self.rows:
+            return Told(f"{len(found)} rows after {len(self.rows)}", is_wrong=True)
+        return None
+
+
+def _sorted(snapshot: Snapshot) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = snapshot.rows().to_arrow().to_pylist()
+    return sorted(rows, key=lambda row: str(row["id"]))
+
+
+class Follower:
+    """
+    Reads what has changed since it last read, and stores in the table how far it has come.
+
+    Args:
+        tell: Is given the rows that were read, before the progress is stored: after a crash they are read again.
+    """
+
+    def __init__(self, tell: Callable[[Shown], None]) -> None:
+        self._tell = tell
+        self._has_begun = False
+
+    def follow(self, table: Table) -> str:
+        """Read on; returns what is wrong, which is that a clean did not wait for this reader."""
+        until, progress = table.changed_until(), table.consumer(CONSUMER)
+        if until is None:
+            return ""
+        if not self._has_begun:
+            # First its place, then the whole table: what completes in between is read twice.
+            progress.at(until)
+            self._tell(_shown(table.rows()))
+            self._has_begun = True
+            return ""
+        since = progress.instant
+        try:
+            found = _shown(table.changes(since, until))
+        except RefusedError as error:
+            if "clean" in str(error):
+                return f"a consumer that has read until {since}: {error}"
+            raise
+        self._tell(found)
+        progress.at(until)
+        return ""
+
+
+def missed(table: Table, told: list[Shown]) -> list[str]:
+    """
+    Return which rows of a table that nobody changes any more a follower was not shown as they are.
+
+    Args:
+        table: The table.
+        told: All that it was shown, in order; rows that were deleted since may be among that.
+    """
+    if not told:  # it was killed before it had begun
+        return []
+    found: Shown = {}
+    for each in told:
+        found |= each
+    since = table.consumer(CONSUMER).instant
+    try:
+        found |= _shown(table.changes(since, table.changed_until()))
+    except RefusedError as error:
+        return [f"a consumer that has read until {since}: {error}"]
+    return [
+        f"a consumer was shown {found.get(key)} of {key}, which is {row}"
+        for key, row in _shown(table.rows()).items()
+        if found.get(key) != row
+    ]
+
+
+def _shown(rows: Any) -> Shown:
+    return {row["id"]: [row["batch"], row["n"]] for row in rows.to_arrow().to_pylist()}
