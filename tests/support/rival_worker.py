@@ -183,7 +183,7 @@ class Worker:
         """What two of the processes do between all other things."""
         if self.pins:
             self.do("pin")
-        if self.follows:
+        if self.follows and self.chance.random() < 0.4:  # so that it falls behind what others clean and archive
             self.do("follow")
 
     def ended(self, what: str, batch: str) -> dict[str, Any]:
