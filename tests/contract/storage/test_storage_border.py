@@ -265,3 +265,13 @@ def test_listing_follows_a_link_out_of_the_table_once(storage, outside):
     os.symlink(outside, outside / "round")
     with pytest.raises(CorruptMetadata, match="q/round is a symbolic link"):
         storage.list("q")
+
+
+def test_a_list_tells_more_of_named_files_where_these_are_asked_for(storage):
+    """Size and time of them as of all; a name that is not there is none, and all others are listed."""
+    for name, data in (("a/one", b"1"), ("a/two", b"22"), ("a/below/three", b"")):
+        storage.create_new(name, data)
+    found = {each.name.rstrip("/"): each for each in storage.list("a", details={"one", "absent"})}
+    assert found.keys() == {"one", "two", "below"}
+    assert found["one"] == next(each for each in storage.list("a", details=True) if each.name == "one")
+    assert found["one"].modified_ms is not None
