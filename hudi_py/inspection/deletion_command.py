@@ -7,9 +7,10 @@ import click
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
+from hudi_py.inspection.sentences import Sentences
 
 
-@click.group()
+@click.group(cls=Sentences)
 def deletion() -> None:
     """
     Forbid or allow the deletion of data from a table.

@@ -14,6 +14,7 @@ from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.lease_command import force_option, forced
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
+from hudi_py.inspection.sentences import Sentences
 from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _for_tags(command: click.Command) -> click.Command:
     return same
 
 
-@click.group()
+@click.group(cls=Sentences)
 def savepoint() -> None:
     """Keep the files of a commit. Cleans do not delete them, and a restore can go back to the commit."""
 
@@ -219,7 +220,7 @@ def list_savepoints(common: Common, table: str) -> None:
     render.table(f"savepoints of {opened.config.name}, {len(rows)}", columns, rows)
 
 
-@click.group()
+@click.group(cls=Sentences)
 def tag() -> None:
     """
     Keep the files of a commit under a name: a tag is a savepoint with a name.

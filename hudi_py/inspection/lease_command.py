@@ -13,6 +13,7 @@ from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
+from hudi_py.inspection.sentences import Sentences
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,7 +31,7 @@ def forced(common: Common) -> Common:
     return attrs.evolve(common, settings={**common.settings, keys.LEASES_IGNORED.name: "true"})
 
 
-@click.group()
+@click.group(cls=Sentences)
 def lease() -> None:
     """
     Keep a commit readable while a job reads it. A lease expires by itself, so a killed job leaves nothing behind.
@@ -149,7 +150,7 @@ def run(
     click.get_current_context().exit(code)
 
 
-@click.group()
+@click.group(cls=Sentences)
 def consumer() -> None:
     """
     Note how far incremental readers have read. Cleaning and archival keep the changes that they have not read.

@@ -13,6 +13,7 @@ from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.maintain_command import maintenance_entry, print_maintenance
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
+from hudi_py.inspection.sentences import Sentences
 
 if TYPE_CHECKING:
     from hudi_py.config.retention_policy import RetentionPolicy
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _file = click.option("--file", "file", required=True, metavar="FILE", help="The policy, a TOML document.")
 
 
-@click.group()
+@click.group(cls=Sentences)
 def policy() -> None:
     """
     Say in one document what a table keeps: it takes the place of the settings of every process of hudi-py.

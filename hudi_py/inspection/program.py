@@ -24,6 +24,7 @@ from hudi_py.inspection.failure import (
     is_lost_output,
 )
 from hudi_py.inspection.say import say, show_traceback
+from hudi_py.inspection.sentences import Sentences
 from hudi_py.inspection.tables_options import asks_for_many
 from hudi_py.inspection.time_limit import EXIT_CODE as TIMED_OUT
 from hudi_py.inspection.time_limit import TimedOut
@@ -33,19 +34,8 @@ INTERRUPTED: Final = 130
 """Exit code after Ctrl-C: 128 and the number of the signal, as shells report it."""
 
 
-class Program(click.Group):
-    """A group of commands that reports wrong usage in one line, like other errors, and says whole sentences as help."""
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what each command does; click would cut sentences off, however wide the terminal is."""
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                [
-                    (name, _first_sentence(self.commands[name]))
-                    for name in self.list_commands(ctx)
-                    if not self.commands[name].hidden
-                ]
-            )
+class Program(Sentences):
+    """A group of commands that reports wrong usage in one line, like other errors."""
 
     def main(self, *arguments: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the command named in the arguments and exit with its exit code (in standalone mode)."""
@@ -90,12 +80,6 @@ class Program(click.Group):
         except (click.Abort, KeyboardInterrupt) as stop:
             _stopped(stop, as_json=_wants_json(given))
         raise SystemExit(code if isinstance(code, int) else 0)
-
-
-def _first_sentence(command: click.Command) -> str:
-    # Examples may be part of it; broken between two lines, an option could not be read.
-    text, example, _ = command.get_short_help_str(limit=1000).partition(": --")
-    return f"{text}." if example else text
 
 
 def in_plain_words(text: str) -> str:

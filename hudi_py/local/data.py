@@ -146,6 +146,9 @@ def _table_of(data: Any, stored: Callable[[], pa.Schema | None]) -> pa.Table:
         batches = list(data)
         if batches and all(isinstance(batch, pa.RecordBatch) for batch in batches):
             return pa.Table.from_batches(batches)
+        # Names of files, one of them of another kind: the refusal names that one, and not a type of Python.
+        if batches and all(isinstance(each, str) for each in batches) and not isinstance(data, str):
+            return read_files(batches, stored())
     raise ConfigError(f"rows are given as {_FORMS}, not as {type(data).__name__}")
 
 

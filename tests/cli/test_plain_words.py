@@ -10,12 +10,25 @@ from hudi_py.inspection.program import in_plain_words
 from hudi_py.services.explain.explain import Awaited, Need
 from support.tables import TableBuilder, at, on_disk
 
+GROUPS = ((), *((name,) for name in sorted(main.commands) if isinstance(main.commands[name], click.Group)))
 
-def test_help_says_what_each_command_does_to_the_end():
+
+@pytest.mark.parametrize("group", GROUPS, ids=" ".join)
+def test_help_says_what_each_command_does_to_the_end(group):
     """No sentence is cut off, and no option is broken, on a terminal of 80 columns."""
-    lines = CliRunner().invoke(main, ["--help"], terminal_width=80).output.splitlines()[1:]
+    lines = CliRunner().invoke(main, [*group, "--help"], terminal_width=80).output.splitlines()[1:]
     assert max(map(len, lines)) <= 80
     assert not [line for line in lines if line.endswith(("...", "-"))]
+
+
+def test_a_file_of_another_kind_is_named(tmp_path):
+    """And not what Python calls a list of names."""
+    (tmp_path / "notes.txt").write_text("hi")
+    named = ("--conf", "hoodie.table.name=trips", "--conf", "hoodie.datasource.write.recordkey.field=id")
+    result = CliRunner().invoke(main, ["write", str(tmp_path / "trips"), str(tmp_path / "notes.txt"), *named])
+    assert result.exit_code == 2, result.stderr
+    assert not (tmp_path / "trips").exists()
+    assert f"{tmp_path / 'notes.txt'}: not known as a file of rows; its name has to end in .parquet" in result.stderr
 
 
 @pytest.mark.parametrize(
