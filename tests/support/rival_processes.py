@@ -31,6 +31,12 @@ SETTINGS = {
     "hoodie.keep.max.commits": 9,
     "hoodie.compact.inline.max.delta.commits": 2,
 }
+METADATA = {
+    "hoodie.metadata.enable": True,
+    "hoodie.metadata.record.index.enable": True,
+    "hoodie.metadata.index.column.stats.enable": True,
+    "hoodie.metadata.compact.max.delta.commits": 3,
+}
 HERE = Place(FILE_LOCK, {})
 NOTHING: Mapping[str, Any] = {}
 MakeWorker: TypeAlias = Callable[[Arena, int, Path], Worker]
@@ -55,6 +61,7 @@ class Play:
         keeps_removed: Whether cleans move files into quarantine.
         grace: How long they stay there; None for a week.
         pins, follows, restores: As for `Arena`.
+        has_metadata_table: Whether our processes keep one, with an index of keys and statistics of columns.
     """
 
     version: int
@@ -69,6 +76,7 @@ class Play:
     pins: bool = False
     follows: bool = False
     restores: bool = False
+    has_metadata_table: bool = False
 
 
 def drawn(seed: int, count: int, workers: int | None = None) -> Play:
@@ -88,6 +96,7 @@ def drawn(seed: int, count: int, workers: int | None = None) -> Play:
         pins=seed % 8 in (1, 2, 6),
         follows=seed % 8 in (1, 3, 4),
         restores=seed % 8 in (0, 6),
+        has_metadata_table=seed % 11 < 6,
     )
 
 
@@ -114,7 +123,8 @@ def play(
     Returns:
         What is wrong, and how often each thing was done.
     """
-    settings = {**SETTINGS, **place.lock, "hoodie_py.clean.quarantine": wanted.keeps_removed, **more}
+    metadata = METADATA if wanted.has_metadata_table else NOTHING
+    settings = {**SETTINGS, **place.lock, "hoodie_py.clean.quarantine": wanted.keeps_removed, **metadata, **more}
     if wanted.grace is not None:
         settings["hoodie_py.quarantine.grace"] = wanted.grace
     given = {"location": str(folder / "table"), "settings": settings, **place.where}
