@@ -11,7 +11,7 @@ import attrs
 
 from hudi_py.config.uses import Use
 from hudi_py.model.lease import Lease, consumer_id, lease_span
-from hudi_py.runtime.who import this_process
+from hudi_py.runtime.who import who_runs_this
 from hudi_py.table_view import TableView
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class TableLeases(TableView):
         if time is not None:  # after cleans by file versions, only its files show whether an earlier time is whole
             snapshot.slices_with_rows()
         return snapshot, self._leases.take(
-            self.timeline, time, ttl=span, holder=holder or this_process(), savepoint=savepoint
+            self.timeline, time, ttl=span, holder=holder or who_runs_this(), savepoint=savepoint
         )
 
     @property

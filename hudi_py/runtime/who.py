@@ -7,7 +7,7 @@ import os
 import socket
 
 
-def this_process() -> str:
+def who_runs_this() -> str:
     """User, host and process."""
     try:
         user = getpass.getuser()

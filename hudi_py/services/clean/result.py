@@ -11,7 +11,7 @@ from hudi_py.model.files import join_path
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CleanerPlan, CleanMetadata, CleanPartitionMetadata
 from hudi_py.model.shown import Shown
-from hudi_py.runtime.who import this_process
+from hudi_py.runtime.who import who_runs_this
 from hudi_py.services.clean.planning.plan import POLICY, RUN_BY
 from hudi_py.services.clean.planning.stored_plan import Names
 
@@ -171,4 +171,4 @@ def _runner(plan: CleanerPlan) -> Mapping[str, str]:
 
     Only of tables with a retention policy: other cleans are equal to those of Apache Hudi, which do not say.
     """
-    return {RUN_BY: this_process()} if POLICY in plan.extra_metadata else {}
+    return {RUN_BY: who_runs_this()} if POLICY in plan.extra_metadata else {}

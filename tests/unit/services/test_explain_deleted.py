@@ -9,7 +9,7 @@ import pytest
 
 from hudi_py.errors import ConfigError
 from hudi_py.model.files import parse_data_file
-from hudi_py.runtime.who import this_process
+from hudi_py.runtime.who import who_runs_this
 from support.tables import NOW, TableBuilder, at
 
 
@@ -56,7 +56,7 @@ def test_of_a_table_with_a_retention_policy_it_is_said_who_ran_the_clean():
     builder.table().apply_policy('[keep]\neverything = "3h"\n')
     (result,) = builder.table().clean()
     (file,) = builder.table().explain(min(result.deleted_files)).files
-    assert file.rule.endswith(f"; {this_process()} ran it")
+    assert file.rule.endswith(f"; {who_runs_this()} ran it")
     assert not cleaned(2)[1].metadata.extra_metadata
 
 
