@@ -185,19 +185,20 @@ def purge(
     """
     # Looked at again, because deletion may have been forbidden while a long clean ran, or while others were emptied.
     permit.check()
-    done = []
+    done: list[str] = []
 
     def tag_again(manifest: Manifest, paths: list[str]) -> None:
         if manifest.tag is not None:  # one that an earlier attempt did not reach would stay for ever
             storage.tag_many(paths, manifest.tag)
 
     over = removals_over(storage, int(clock.now().timestamp() * 1000), kept(), tag_again)
-    for (name,) in permit.in_parts(over, 1):
+    for name in over:
         manifest = load_manifest(storage, name)
         if may is not None and manifest is not None:
             held = sizes_held(storage, manifest)
             if not may({join_path(path, file): size for path, files in held.items() for file, size in files.items()}):
                 continue
+        permit.check(done=len(done), total=len(over))  # as late as can be: whoever is asked may take long
         announcement = f"{FOLDER}/{name}/{_EMPTYING}"
         storage.replace(announcement, b"")
         if name in kept():
