@@ -12,10 +12,24 @@ from zlib import crc32
 
 import pytest
 
+from hudi_py.txn import file_lock
 from support.crash_points import IS_SAMPLE
 
 FOLDER = Path(__file__).resolve().parent
 RELEASES = ("0.15.0", "1.0.2", "1.1.1", "1.2.0")
+
+
+class Forgetful(set):
+    """Takes nothing in."""
+
+    def add(self, element):
+        """Forget it."""
+
+
+@pytest.fixture(autouse=True)
+def _others_hold_what_was_given_up(monkeypatch):
+    """Who goes on after an interruption stands for another process, which does not know whose lock stayed."""
+    monkeypatch.setattr(file_lock, "_given_up", Forgetful())
 
 
 def pytest_collection_modifyitems(config, items):
