@@ -162,12 +162,12 @@ class Timeline(Shown):
         """``TL.table``: the commits timeline of the table's type."""
         return self.of(_COW_TABLE) if table_type is TableType.COPY_ON_WRITE else self.commits
 
-    @property
+    @cached_property
     def compacting(self) -> frozenset[str]:
         """Requested times of pending compactions: a reader takes what was logged behind one with the slice below."""
         return frozenset(instant.requested_time for instant in self.pending(Action.COMPACTION))
 
-    @property
+    @cached_property
     def start(self) -> str | None:
         """Time of the first instant that is not the time of a savepoint in this timeline."""
         # As Hudi does (rules/table-services 0): an old savepoint must not make everything behind it look active.
