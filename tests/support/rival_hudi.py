@@ -8,6 +8,9 @@ from typing import Any
 
 from real_hudi import RealHudi, RealHudiError
 
+from hudi_py.model.instant import Action
+from hudi_py.services.clean.executing.recheck import promise_of
+from hudi_py.timeline.timeline import Timeline
 from support.rival_places import Place
 from support.rival_processes import SETTINGS, Play, play
 from support.rival_worker import Arena, Worker
@@ -60,7 +63,29 @@ class HudiWorker(Worker):
         self.peer.write(self.arena.location, self.given(batch), operation, self.settings)
 
     def _read(self, _: str) -> None:
-        self.judge_read(self.peer.read(self.arena.location))
+        before = self.arena.table().timeline
+        found = self.peer.read(self.arena.location)
+        if not self._is_overtaken(before):
+            self.judge_read(found)
+
+    def _is_overtaken(self, before: Timeline) -> bool:
+        """
+        Whether files may have gone that its reader saw; it holds no lease, and leaves rows out without an error.
+
+        The rollback of a write that another process made and took back at once counts, too.
+        """
+        table = self.arena.table()
+        if {*table.timeline.completed(Action.ROLLBACK)} - {*before.completed(Action.ROLLBACK)}:
+            return True
+        done = {each.requested_time for each in before.completed(Action.CLEAN)}
+        plans = [
+            table.contents.plan_of_pending_clean(each)
+            for each in (*table.timeline.completed(Action.CLEAN), *table.timeline.pending(Action.CLEAN))
+            if each.requested_time not in done
+        ]
+        starts = [promise_of(plan).earliest for plan in plans if plan is not None]
+        newest = before.commits.completed()[-1].requested_time
+        return any(start is None or start > newest for start in starts)
 
     def _clean(self, _: str) -> None:
         self.peer.clean(self.arena.location, self.settings)
@@ -70,7 +95,8 @@ def play_beside(peer: RealHudi, folder: Path, seed: int, place: Place, *, count:
     """
     Let two of our processes and Apache Hudi change a table at once; see `play`.
 
-    Its readers hold no leases, so cleans keep more commits than are made while it reads.
+    Its readers hold no leases, so cleans keep more commits than are made while it reads, unless the machine is slow or
+    a policy keeps fewer. It knows no leases either, so those of our processes keep a savepoint.
 
     Args:
         peer: Apache Hudi.
@@ -90,7 +116,15 @@ def play_beside(peer: RealHudi, folder: Path, seed: int, place: Place, *, count:
         clock_jumps=(0,),
         has_metadata_table=seed % 3 == 0,  # Apache Hudi makes one itself, without our indexes
     )
-    return play(folder, seed, wanted, place, more=_MORE, other=lambda *given: HudiWorker(*given, peer, theirs))
+    return play(
+        folder,
+        seed,
+        wanted,
+        place,
+        more=_MORE,
+        lease_savepoints=True,
+        other=lambda *given: HudiWorker(*given, peer, theirs),
+    )
 
 
 _MORE = {

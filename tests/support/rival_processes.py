@@ -107,6 +107,7 @@ def play(
     place: Place = HERE,
     *,
     more: Mapping[str, Any] = NOTHING,
+    lease_savepoints: bool = False,
     other: MakeWorker | None = None,
 ) -> tuple[list[str], Counter[str]]:
     """
@@ -118,6 +119,7 @@ def play(
         wanted: What is played.
         place: Storage and lock.
         more: Further settings of our processes.
+        lease_savepoints: Whether their leases keep savepoints.
         other: Makes a further worker, which works in this process.
 
     Returns:
@@ -131,6 +133,7 @@ def play(
     if wanted.clock_jumps is not None:
         given["clock_jumps"] = wanted.clock_jumps
     reading = {"pins": wanted.pins, "follows": wanted.follows, "restores": wanted.restores}
+    reading["lease_savepoints"] = lease_savepoints
     arena = Arena(**given, is_troubled=wanted.is_troubled, **reading)
     create(arena, wanted)
     stored = str(arena.store(folder / "arena.json"))

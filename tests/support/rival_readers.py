@@ -51,10 +51,10 @@ class Leased:
     taken_s: float
 
     @classmethod
-    def take(cls, table: Table) -> Leased:
-        """Take one, and read."""
+    def take(cls, table: Table, *, savepoint: bool) -> Leased:
+        """Take one, and read; with a savepoint where cleaners know no leases."""
         with ExitStack() as stack:
-            snapshot = stack.enter_context(table.lease(ttl=LEASE_TTL))
+            snapshot = stack.enter_context(table.lease(ttl=LEASE_TTL, savepoint=savepoint))
             rows = _sorted(snapshot)
             return cls(stack.pop_all(), snapshot, rows, time.monotonic())
 

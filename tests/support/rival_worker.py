@@ -59,6 +59,7 @@ class Arena:
         pins: Whether the first process keeps one snapshot under a lease from its beginning to its end.
         follows: Whether the second one follows the changes as a consumer.
         restores: Whether processes go back to savepoints of theirs.
+        lease_savepoints: Whether leases keep savepoints, for a cleaner that knows no leases.
     """
 
     location: str
@@ -69,6 +70,7 @@ class Arena:
     pins: bool = False
     follows: bool = False
     restores: bool = False
+    lease_savepoints: bool = False
 
     def table(self, clock: Clock | None = None, wrap: Callable[[Storage], Storage] = lambda it: it) -> Table:
         """Open the table anew."""
@@ -236,7 +238,7 @@ class Worker:
     def _lease(self, _: str) -> None:
         """Take one, or read again what the one that is held keeps, and give it back."""
         if self.leased is None:
-            self.leased = Leased.take(self.table())
+            self.leased = Leased.take(self.table(), savepoint=self.arena.lease_savepoints)
             return
         leased, self.leased = self.leased, None
         self.judge_leased(leased, leased.give_back())
@@ -249,7 +251,7 @@ class Worker:
     def _pin(self, _: str) -> None:
         """Read again what one lease keeps the whole time."""
         if self.pinned is None:
-            self.pinned = Leased.take(self.table())
+            self.pinned = Leased.take(self.table(), savepoint=self.arena.lease_savepoints)
             return
         told = self.pinned.read_again()
         self.judge_leased(self.pinned, told)
