@@ -163,24 +163,11 @@ def build_partition(
     collected: dict[str, _Group] = {}
     other = []
     for name, size in files:
-        base = parse_base_file(name, size)
-        if base is not None:
-            group = collected.get(base.file_id)
-            if group is None:
-                group = collected[base.file_id] = _Group()
-            known = group.bases.get(base.instant_time)
-            if known is None or _is_rather(context, base, known):
-                group.bases[base.instant_time] = base
-            continue
-        log = parse_log_file(name, size)
-        if log is None:
+        file = parse_base_file(name, size) or parse_log_file(name, size)
+        if file is None:
             other.append(name)
-            continue
-        # Without `setdefault`, which would make a group for every file: this loop runs over all files of a table.
-        group = collected.get(log.file_id)
-        if group is None:
-            group = collected[log.file_id] = _Group()
-        group.logs.append(log)
+        else:
+            _collect(context, collected, file)
     return _partition(context, partition_path, collected, tuple(sorted(other)))
 
 
@@ -188,16 +175,21 @@ def build_of_parsed(context: ViewContext, partition_path: str, files: Iterable[B
     """As `build_partition`, of names that are parsed: for callers that build many views of the same data files."""
     collected: dict[str, _Group] = {}
     for file in files:
-        group = collected.get(file.file_id)
-        if group is None:
-            group = collected[file.file_id] = _Group()
-        if isinstance(file, LogFile):
-            group.logs.append(file)
-            continue
-        known = group.bases.get(file.instant_time)
-        if known is None or _is_rather(context, file, known):
-            group.bases[file.instant_time] = file
+        _collect(context, collected, file)
     return _partition(context, partition_path, collected, ())
+
+
+def _collect(context: ViewContext, collected: dict[str, _Group], file: BaseFile | LogFile) -> None:
+    # Without `setdefault`, which would make a group for every file: this runs for all files of a table.
+    group = collected.get(file.file_id)
+    if group is None:
+        group = collected[file.file_id] = _Group()
+    if isinstance(file, LogFile):
+        group.logs.append(file)
+        return
+    known = group.bases.get(file.instant_time)
+    if known is None or _is_rather(context, file, known):
+        group.bases[file.instant_time] = file
 
 
 def _is_rather(context: ViewContext, base: BaseFile, known: BaseFile) -> bool:
