@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hudi_py.errors import ConfigError, ConflictError, RefusedError
 from hudi_py.model.instant import State
+from hudi_py.model.lease import Lease
 from hudi_py.services.archive.plan import Bound
 from hudi_py.table import Table
 from support.laws import examples
@@ -116,6 +117,26 @@ def test_no_lease_loses_a_file_and_nothing_is_kept_after_it(seed):
     life.builder.table().clean(**life.policy)
     left = life.builder.table(clean_incremental_enabled=False).plan_clean(**life.policy)
     assert not left.file_count, dict(left.files)
+
+
+@pytest.mark.parametrize("is_consumer", [False, True])
+def test_the_law_fails_where_leases_or_the_progress_of_consumers_are_ignored(is_consumer, monkeypatch):
+    """Else it would show nothing: the same lives, beside a planner that does not know what these readers need."""
+    needs = Lease.needs
+    monkeypatch.setattr(
+        Lease, "needs", lambda lease, *times: lease.is_consumer is not is_consumer and needs(lease, *times)
+    )
+    found = set()
+    for seed in range(40):
+        life = Life(seed)
+        try:
+            for _ in range(25):
+                life.step()
+        except (AssertionError, RefusedError) as error:
+            found.add(type(error))
+        if AssertionError in found:
+            return
+    pytest.fail(f"no file was lost in 40 lives: {found}")
 
 
 @pytest.mark.parametrize("layout", [1, 2])
