@@ -129,6 +129,8 @@ def play(
     settings = {**SETTINGS, **place.lock, "hoodie_py.clean.quarantine": wanted.keeps_removed, **metadata, **more}
     if wanted.grace is not None:
         settings["hoodie_py.quarantine.grace"] = wanted.grace
+    if wanted.follows:  # so that its progress matters
+        settings["hoodie.clean.commits.retained"] = 1
     given = {"location": str(folder / "table"), "settings": settings, **place.where}
     if wanted.clock_jumps is not None:
         given["clock_jumps"] = wanted.clock_jumps
@@ -152,7 +154,9 @@ def play(
         if other is not None:
             thread = threading.Thread(target=other(arena, seed, notes[-1]).run, args=(wanted.count,))
             thread.start()
-        _disturb(running, chance, wanted.faults, place.stopped_s)
+        # One that follows is stopped only: killed early, it would have followed nothing.
+        spared = running[1:2] if wanted.follows else []
+        _disturb(running, spared, chance, wanted.faults, place.stopped_s)
         late = [number for number, each in enumerate(running) if not _has_ended(each)]
         if other is not None:
             thread.join(_PATIENCE_S)
@@ -196,14 +200,20 @@ def create(arena: Arena, wanted: Play) -> None:
     )
 
 
-def _disturb(running: list[subprocess.Popen[bytes]], chance: random.Random, faults: int, stopped_s: float) -> None:
+def _disturb(
+    running: list[subprocess.Popen[bytes]],
+    spared: list[subprocess.Popen[bytes]],
+    chance: random.Random,
+    faults: int,
+    stopped_s: float,
+) -> None:
     for _ in range(faults):
         time.sleep(chance.uniform(0.5, 3))
         alive = [each for each in running if each.poll() is None]
         if len(alive) < 2:
             break
         victim = chance.choice(alive)
-        if chance.random() < 0.5:
+        if chance.random() < 0.5 and victim not in spared:
             victim.send_signal(signal.SIGKILL)
         else:
             victim.send_signal(signal.SIGSTOP)

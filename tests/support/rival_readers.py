@@ -111,7 +111,8 @@ class Follower:
             return ""
         since = progress.instant
         try:
-            found = _shown(table.changes(since, until))
+            # With what was deleted, which needs files from before the range.
+            found = _shown(table.changes(since, until, with_deletes=True))
         except RefusedError as error:
             if "clean" in str(error):
                 return f"a consumer that has read until {since}: {error}"
@@ -136,7 +137,7 @@ def missed(table: Table, told: list[Shown]) -> list[str]:
         found |= each
     since = table.consumer(CONSUMER).instant
     try:
-        found |= _shown(table.changes(since, table.changed_until()))
+        found |= _shown(table.changes(since, table.changed_until(), with_deletes=True))
     except RefusedError as error:
         return [f"a consumer that has read until {since}: {error}"]
     return [
@@ -147,4 +148,5 @@ def missed(table: Table, told: list[Shown]) -> list[str]:
 
 
 def _shown(rows: Any) -> Shown:
-    return {row["id"]: [row["batch"], row["n"]] for row in rows.to_arrow().to_pylist()}
+    found = rows.to_arrow().to_pylist()
+    return {row["id"]: [row["batch"], row["n"]] for row in found if not row.get("_hoodie_is_deleted")}

@@ -185,7 +185,7 @@ class Worker:
         """What two of the processes do between all other things."""
         if self.pins:
             self.do("pin")
-        if self.follows and self.chance.random() < 0.4:  # so that it falls behind what others clean and archive
+        if self.follows and self.chance.random() < 0.3:  # so that it falls behind what others clean and archive
             self.do("follow")
 
     def ended(self, what: str, batch: str) -> dict[str, Any]:
