@@ -5,7 +5,8 @@ It is created complete, and never replaces another one. It counts as left behind
 (``hoodie.write.lock.filesystem.expire``), or if it is of hudi_py and its process is proven to have ended. Then it is
 taken over, by only one of several processes: the one that creates the claim for exactly this file.
 
-A release that fails is tried again. If the file stays, the process that held it takes it over at its own next attempt.
+A release that fails is tried again. If the file stays, the process that held it takes it over at its own next attempt;
+so it does with a file that an attempt left which ended with an error.
 
 What a crash leaves: the lock, which processes on the same machine take over at once, and others when it expires or was
 removed by hand or by recovery; or a claim, which expires at the same age.
@@ -23,6 +24,7 @@ import hashlib
 import json
 import os
 import socket
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from hudi_py.errors import AlreadyExists, NotFound, OutcomeUnknown, StorageError
@@ -70,7 +72,18 @@ class FileLock:
     def try_acquire(self, purpose: str) -> bool:
         """See `LockProvider`."""
         self._content = self._described(purpose)
-        return self._create() or self._take_over()
+        try:
+            return self._create() or self._take_over()
+        except BaseException:
+            # Nobody will hold it, so nobody would release it either; the file may be there all the same.
+            try:
+                with suppress(StorageError, OutcomeUnknown):
+                    if self.is_ours():
+                        self._storage.delete(self._path)
+            finally:
+                # After the deletion: a thread of this process could take it over between look and deletion.
+                _given_up.add(self._content)
+            raise
 
     def release(self) -> None:
         """See `LockProvider`."""

@@ -90,6 +90,37 @@ def test_a_lock_that_could_not_be_deleted_is_free_for_its_own_process():
     assert storage.size(".hoodie/lock") is None
 
 
+class Silent(DelegatingStorage):
+    """Creates the lock, loses the answer, and then fails so many looks at it."""
+
+    def __init__(self, inner, failures):
+        super().__init__(inner)
+        self.failures, self.is_created = failures, False
+
+    def create_new(self, path, content):
+        self.inner.create_new(path, content)
+        if path.endswith("/lock") and not self.is_created:
+            self.is_created = True
+            raise StorageError("simulated failure", retryable=True)
+
+    def read(self, path):
+        if path.endswith("/lock") and self.is_created and self.failures:
+            self.failures -= 1
+            raise StorageError("simulated failure", retryable=True)
+        return self.inner.read(path)
+
+
+@pytest.mark.parametrize(("failures", "stays"), [(1, False), (100, True)])
+def test_a_lock_whose_creation_ended_with_an_error_is_free_for_its_own_process(failures, stays):
+    """The attempt failed, so nobody holds what it created; and the process lives on."""
+    storage = table(9)
+    with pytest.raises(StorageError, match="simulated"):
+        writes.open_table(Silent(storage, failures), **SEVERAL).create_savepoint()
+    assert (storage.size(".hoodie/lock") is not None) == stays
+    service(storage, **{"hoodie.write.lock.client.num_retries": 0}).write(rows(("n", "eu", 7)), "INSERT")
+    assert storage.size(".hoodie/lock") is None
+
+
 def test_a_write_waits_for_the_lock_as_long_as_it_is_told_and_not_again(monkeypatch):
     """Other attempts would each wait as long; and it is not rolled back at once, which needs the lock, too."""
     storage, waits = table(9), []
