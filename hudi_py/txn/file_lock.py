@@ -9,7 +9,7 @@ A release that fails is tried again. If the file stays, the process that held it
 so it does with a file that an attempt left which ended with an error.
 
 What a crash leaves: the lock, which processes on the same machine take over at once, and others when it expires or was
-removed by hand or by recovery; or a claim, which expires at the same age.
+removed by hand or by recovery; or a claim, which is left behind in the same cases as a lock and then keeps nobody out.
 
 Hudi is less careful: it removes the file when it gives up or closes, even if another process holds it, and on a local
 disk it checks before it creates, so it empties a lock that appeared in between. So holders call `FileLock.is_ours` in
@@ -87,19 +87,22 @@ class FileLock:
 
     def release(self) -> None:
         """See `LockProvider`."""
-        for attempt in range(_RELEASES_MAX):
-            try:
-                # Never deleted unread: after a take-over the file is the lock of another process.
-                if self.is_ours():
-                    self._storage.delete(self._path)
-                elif not attempt:  # else it was deleted, and only the answer was lost
-                    log.warning("lock.lost", path=f"{self._storage.root}/{self._path}")
-                return
-            except StorageError as error:
-                if not error.retryable or attempt + 1 == _RELEASES_MAX:
-                    # This process lives on, so to all others the lock is held; but it is free for its own next attempt.
-                    _given_up.add(self._content)
-                    raise
+        try:
+            for left in reversed(range(_RELEASES_MAX)):
+                try:
+                    # Never deleted unread: after a take-over the file is the lock of another process.
+                    if self.is_ours():
+                        self._storage.delete(self._path)
+                    elif left + 1 == _RELEASES_MAX:  # else it was deleted, and only the answer was lost
+                        log.warning("lock.lost", path=f"{self._storage.root}/{self._path}")
+                    return
+                except StorageError as error:
+                    if not (error.retryable and left):
+                        raise
+        except BaseException:
+            # This process lives on, so to all others the lock is held; but it is free for its own next attempt.
+            _given_up.add(self._content)
+            raise
 
     def is_ours(self) -> bool:
         """See `LockProvider`."""
@@ -151,26 +154,52 @@ class FileLock:
             return False
         # The claim is for this lock and no later one: its content is unique, and so is its name.
         digest = hashlib.sha256(b"%d %s" % (seen.modified_ms or 0, seen.content)).hexdigest()[:32]
-        claims = self._storage.list(self._claim("").rstrip("/"), details=True)
-        stale = {each.name for each in claims if self._is_older_than_allowed(each.modified_ms)}
+        claims = self._claims()
         # Claims on the same lock, of any process.
-        ours = {each.name for each in claims if each.name.startswith(digest)}
-        if not ours <= stale:  # another process has a valid claim on this lock, and is replacing it now
+        same = {name for name in claims if name.startswith(digest)}
+        if not all(claims[name] for name in same):  # another process has a valid one, and replaces the lock now
             return False
-        # A claim that a crash left keeps its name taken until it expires; the next claim gets the next number.
-        claim = f"{digest}-{len(ours)}"
+        # A claim that a crash left keeps its name taken until it is deleted; the next claim gets the next number.
+        claim = f"{digest}-{len(same)}"
         try:
-            self._storage.create_new(self._claim(claim), b"")
-        except AlreadyExists:
-            return False
-        is_acquired = False
-        if self._read() == seen:  # otherwise another process has replaced it since, and that lock is valid
-            log.warning("lock.taken_over", path=f"{self._storage.root}/{self._path}", holder=_owner(seen.content))
-            self._storage.delete(self._path)
-            is_acquired = self._create()
-        for name in {*stale, claim}:
+            try:
+                self._storage.create_new(self._claim(claim), self._content)
+            except AlreadyExists:
+                return False
+            # Looked at again, for a claim may have been deleted since, and then two processes count differently.
+            if not all(
+                is_left for name, is_left in self._claims().items() if name.startswith(digest) and name != claim
+            ):
+                self._storage.delete(self._claim(claim))
+                return False
+            is_acquired = False
+            if self._read() == seen:  # otherwise another process has replaced it since, and that lock is valid
+                log.warning("lock.taken_over", path=f"{self._storage.root}/{self._path}", holder=_owner(seen.content))
+                self._storage.delete(self._path)
+                is_acquired = self._create()
+        except BaseException:
+            # It would keep others out as long as this process lives. Those left behind stay: the old lock may, too.
+            with suppress(StorageError):
+                self._delete_claim(claim)
+            raise
+        for name in {*(name for name, is_left in claims.items() if is_left), claim}:
             self._storage.delete(self._claim(name))
         return is_acquired
+
+    def _claims(self) -> dict[str, bool]:
+        """Whether each claim is left behind, by name."""
+        found = {}
+        for entry in self._storage.list(self._claim("").rstrip("/"), details=True):
+            with suppress(NotFound):
+                content = self._storage.read(self._claim(entry.name))
+                found[entry.name] = self._is_left_behind(_Seen(content, entry.modified_ms))
+        return found
+
+    def _delete_claim(self, name: str) -> None:
+        """Delete a claim of this attempt; one of the same name may be of another process."""
+        with suppress(NotFound):
+            if self._storage.read(self._claim(name)) == self._content:
+                self._storage.delete(self._claim(name))
 
     def _read(self) -> _Seen | None:
         entry = next((e for e in self._storage.list(self._folder, details=True) if e.name == NAME), None)
