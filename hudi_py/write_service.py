@@ -304,10 +304,9 @@ class WriteService:
 
     def _repeated(self, words: CommitWords, operation: str, attempt: Callable[[], WriteResult]) -> WriteResult:
         concurrency = concurrency_of(self._settings)  # before a new table is created
-        patience_s = self._settings[keys.WRITE_RETRY_TIMEOUT].total_seconds()
 
-        def wait(error: EarlyConflict) -> None:
-            wait_for(self._storage, self._clock, self._settings, error.instant, patience_s, self._delays.sleep)
+        def wait(error: EarlyConflict, seconds_max: float) -> None:
+            wait_for(self._storage, self._clock, self._settings, error.instant, seconds_max, self._delays.sleep)
 
         # Around the whole attempt, with the look at the table before it and the services behind it. Writers that look
         # for conflicts run beside each other.

@@ -56,6 +56,10 @@ class Attempts:
     _started_s: float
     _failed: int = 0
 
+    def left_s(self) -> float:
+        """Seconds in which another attempt may still begin; 0 if none is left."""
+        return max(self._retry.total_s - (self._retry.clock() - self._started_s), 0.0)
+
     def again(self, reason: str) -> bool:
         """After a failed attempt: wait and return True if another one is allowed, otherwise return False at once."""
         retry, number = self._retry, self._failed

@@ -38,7 +38,7 @@ def repeated(
     what: str,
     retries_max: int | None = None,
     delays: Retry = DELAYS,
-    wait: Callable[[EarlyConflict], None] = lambda _: None,
+    wait: Callable[[EarlyConflict, float], None] = lambda *_: None,
 ) -> WriteResult:
     """
     Run a write, and begin it again as long as other writers are faster.
@@ -49,7 +49,7 @@ def repeated(
         what: The write, for the log.
         retries_max: Replaces the number in the settings.
         delays: Between the attempts, with clock and randomness.
-        wait: Waits until the running write that was in the way is over.
+        wait: Waits until the running write that was in the way is over, at most for a number of seconds.
 
     Raises:
         ConflictError: All attempts lost; nothing of them is visible.
@@ -72,7 +72,7 @@ def repeated(
             conflicts.append(str(error))
             if attempts.again(str(error)):
                 if isinstance(error, EarlyConflict):
-                    wait(error)
+                    wait(error, attempts.left_s())
                 continue
             if retries and isinstance(error, ConflictError):
                 raise ConflictError(f"tried {retries + 1} times: {error}") from error
