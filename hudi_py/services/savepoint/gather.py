@@ -54,10 +54,14 @@ def earliest_retained(contents: Contents, timeline: Timeline) -> tuple[str, Hole
     return timeline.commits.completed()[0].requested_time, Holes()
 
 
-def planned_deletions(contents: Contents, timeline: Timeline) -> dict[str, frozenset[str]]:
-    """Requested time of each pending clean, to the paths that it deletes."""
+def planned_deletions(
+    contents: Contents, timeline: Timeline, before: Timeline | None = None
+) -> dict[str, frozenset[str]]:
+    """Requested time of each pending clean, and of each that *before* does not know, to the paths that it deletes."""
     planned = {}
-    for instant in timeline.pending(Action.CLEAN):
+    for instant in timeline.of([Action.CLEAN]):
+        if instant.is_completed and (before is None or before.find(instant.requested_time, Action.CLEAN) is not None):
+            continue
         plan = contents.plan_of_pending_clean(instant)
         if plan is not None:
             planned[instant.requested_time] = frozenset(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError
+from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, NotFound, RefusedError
 from hudi_py.fsview.as_of import context_as_of
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.foreign import refuse_foreign
@@ -158,18 +158,38 @@ class SavepointService:
         with store.lock.held("savepoint"):  # already for the plan: a clean in between could delete the files
             time, metadata = self.plan(requested_time, **words)
             begun = Prepared(store, Action.SAVEPOINT, time).open()
-            self._validate_again(begun, metadata)
+            looked = self._validate_again(begun, metadata)
             with begun.ready() as ready:
                 done = ready.record(not_recorded).publish(metadata)
+            self._require_kept(time, metadata, looked)
         log.info("savepoint.created", instant=time, files_held=sum(map(len, metadata.files.values())))
         return done
 
-    def _validate_again(self, begun: Begun, metadata: SavepointMetadata) -> None:
+    def _require_kept(self, requested_time: str, metadata: SavepointMetadata, looked: Timeline) -> None:
+        """
+        Delete the savepoint again if a clean was stored since the last look that deletes its files.
+
+        The lock does not prevent that: Apache Hudi plans a clean without it (A-15).
+
+        Raises:
+            ConflictError: It is deleted again.
+        """
+        try:
+            found = planned_deletions(self.contents, self.contents.store.load(), looked)
+            check_pending_cleans(metadata.files, found)
+        except RefusedError as error:
+            self._delete(requested_time)
+            raise ConflictError(f"another process was faster, nothing was changed: {error}") from error
+
+    def _validate_again(self, begun: Begun, metadata: SavepointMetadata) -> Timeline:
         """
         Withdraw the savepoint if its commit is being undone or archived, or a clean was planned that deletes its files.
 
         Archival looks for savepoints after it has written its archive. This looks into the archive after the inflight
         file of the savepoint was created. So without a lock at least one of them notices the other.
+
+        Returns:
+            The timeline that was looked at.
 
         Raises:
             ConflictError: The savepoint is withdrawn; nothing is protected.
@@ -184,6 +204,7 @@ class SavepointService:
                     f"{target} is archived and about to leave the active timeline, so it could not be restored; "
                     "create a savepoint of a later commit"
                 )
+        return timeline
 
     def due_tags(self, schedule: TagSchedule, timeline: Timeline | None = None) -> tuple[DueTag, ...]:
         """

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
+from itertools import count
 
 import pytest
 
-from hudi_py.errors import RefusedError
+from hudi_py.errors import ConflictError, HudiError, RefusedError
 from hudi_py.model.lease import savepoint_name
 from hudi_py.table import Table
-from hudi_py.testing import interruptions
+from hudi_py.testing import FailNth, interruptions
 from hudi_py.timeline.leases import LeaseFolder
+from support.meanwhile import Meanwhile
 from support.tables import TableBuilder, at, data_files
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
@@ -131,6 +134,36 @@ def test_a_commit_that_cannot_be_savepointed_gets_no_such_lease():
     with pytest.raises(RefusedError):
         builder.table().take_lease(ttl="3h", at=at(1), savepoint=True)
     assert (savepoints(builder), builder.table().leases()) == (set(), ())
+
+
+def stored_later(builder):
+    """Path and content of the plan of a cleaner that knows no leases and looked at the table before."""
+    ended = made(builder.layout.version)
+    storage = FailNth(ended.storage, 0, None, verbs=["delete_many"])
+    with pytest.raises(HudiError):
+        Table(storage, settings=UNAWARE, clock=ended.clock).clean(commits_retained=1)
+    (path,) = [each for each in ended.storage.files() if each.endswith(".clean.requested")]
+    return path, ended.storage.read(path)
+
+
+@LAYOUTS
+def test_a_plan_that_was_made_before_the_savepoint_and_is_stored_beside_it_refuses_the_lease(layout):
+    """A-15: Apache Hudi plans without the lock, so at any call of ours its plan may appear; nothing is left of ours."""
+    for n in count():
+        builder = made(layout)
+        path, content = stored_later(builder)
+        meanwhile = Meanwhile(builder.storage, partial(builder.storage.create_new, path, content), n=n)
+        table = Table(meanwhile, clock=builder.clock)
+        try:
+            table.take_lease(ttl="3h", at=at(1), savepoint=True)
+        except (RefusedError, ConflictError) as error:
+            assert path.rpartition("/")[2].partition(".")[0] in str(error), n
+        else:
+            assert meanwhile.fired is None, n
+            assert (savepoints(builder), len(builder.table().leases())) == ({at(1)}, 1)
+            break
+        assert (savepoints(builder), builder.table().leases()) == (set(), ()), n
+    assert n > 2
 
 
 def test_a_damaged_lease_leaves_the_savepoint():
