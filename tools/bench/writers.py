@@ -4,7 +4,8 @@ Commits a minute of several writers on one table, to partitions of their own and
     python tools/bench/writers.py FOLDER [--seconds 20] [--writers 1,2,4,8] [--rows 100] [--hudi 1.1.1]
 
 Each writer is a process that upserts rows until the time is over, without cleans and archivals. Prints a line of JSON
-for each number of writers: commits a minute, the share of attempts that lost, the CPU milliseconds of one commit, and
+for each number of writers: commits a minute, the share of attempts that lost, the CPU milliseconds of one commit, the
+milliseconds of one commit in which the lock is taken, checked and released (without the pauses between two tries), and
 the load of the machine. The first two lines have one writer without and with the lock: their difference is what lock
 and conflict check cost. With ``--hudi``, threads of one JVM with that release of Apache Hudi write instead, after a
 warm-up, with the same lock provider and the same rows; a lost attempt is begun again at once.
@@ -86,8 +87,9 @@ def _run(
             for number, region in enumerate(regions)
         ]
         done = [each.result() for each in running]
-    commits, lost, cpu_s = (sum(each) for each in zip(*done, strict=True))
-    return _figures(int(commits), int(lost), cpu_s, seconds)
+    commits, lost, cpu_s, lock_s = (sum(each) for each in zip(*done, strict=True))
+    figures = _figures(int(commits), int(lost), cpu_s, seconds)
+    return figures | {"lock_ms_a_commit": round(1000 * lock_s / max(commits, 1), 2)}
 
 
 def _figures(commits: int, lost: int, cpu_s: float, seconds: float) -> dict[str, Any]:
@@ -123,10 +125,11 @@ def _beside(release: str) -> Callable[..., dict[str, Any]]:
 
 def _write(
     location: str, number: int, region: str, settings: dict[str, str], seconds: float, rows: int
-) -> tuple[int, int, float]:
-    """Number of commits, of lost attempts, and CPU seconds of one writer."""
+) -> tuple[int, int, float, float]:
+    """Number of commits, of lost attempts, CPU seconds of one writer, and seconds that its lock took."""
     import hudi_py
 
+    spent = _timed_lock()
     batch = _rows(number, region, rows)
     hudi_py.open_table(location).rows().to_arrow()  # what is imported once is not measured
     commits = lost = 0
@@ -134,7 +137,28 @@ def _write(
     while time.monotonic() < began + seconds:
         result = hudi_py.write(location, batch, settings=settings)
         commits, lost = commits + 1, lost + result.retries
-    return commits, lost, sum(os.times()[:2]) - before
+    return commits, lost, sum(os.times()[:2]) - before, sum(spent)
+
+
+def _timed_lock() -> list[float]:
+    """Seconds of each call of the lock file from now on, in this process."""
+    from hudi_py.txn.file_lock import FileLock
+
+    spent: list[float] = []
+
+    def timed(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return method(*given)
+            finally:
+                spent.append(time.perf_counter() - began)
+
+        return call
+
+    for name in ("try_acquire", "is_ours", "release"):
+        setattr(FileLock, name, timed(getattr(FileLock, name)))
+    return spent
 
 
 def _rows(number: int, region: str, count: int) -> Any:
