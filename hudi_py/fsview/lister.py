@@ -8,7 +8,7 @@ send back what the folders hold as text: a million names take the driver about a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import attrs
 
 from hudi_py.engine.base import Engine
-from hudi_py.storage.base import Entry, Storage
+from hudi_py.storage.base import Details, Entry, Storage
 
 _AHEAD: Final = 4  # folders that a thread may list before the first of them is looked at; a time limit may end it there
 _FOLDERS_FIRST: Final = 2_000  # of the first job, when it is unknown how much a folder holds
@@ -53,6 +53,21 @@ class FolderLister:
         if min(self.threads, len(folders)) <= 1:
             return (self.storage.list(folder, details=details) for folder in folders)
         return self._by_threads(folders, lambda folder: self.storage.list(folder, details=details))
+
+    def about(self, asked: Mapping[str, Details]) -> dict[str, list[Entry]]:
+        """
+        What these folders hold, with sizes and times of what is asked for in each of them; on threads alone.
+
+        Raises:
+            StorageError: A folder cannot be listed.
+        """
+        folders = tuple(asked)
+
+        def listed(folder: str) -> list[Entry]:
+            return self.storage.list(folder, details=asked[folder])
+
+        few = min(self.threads, len(folders)) <= 1
+        return dict(zip(folders, map(listed, folders) if few else self._by_threads(folders, listed), strict=True))
 
     def _by_threads(self, folders: Sequence[str], listed: Callable[[str], list[Entry]]) -> Iterator[list[Entry]]:
         pool = ThreadPoolExecutor(self.threads)

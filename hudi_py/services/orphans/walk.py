@@ -121,7 +121,8 @@ def tables_around(storage: Storage, listed: Mapping[str, Iterable[Entry]]) -> fr
         storage: Storage of the table.
         listed: Folders of the table, with what is in them now.
     """
-    outer = {folder: storage.list(folder) for folder in {each for path in listed for each in above(path)} if folder}
+    around = {folder: False for path in listed for folder in above(path) if folder and folder not in listed}
+    outer = FolderLister(storage, threads=listing_threads(storage)).about(around)
     return frozenset(folder for folder, entries in {**outer, **listed}.items() if folder and is_table(entries))
 
 
