@@ -65,8 +65,10 @@ def folder_beneath(root: str, folder: str, *, create: bool = False) -> Iterator[
         for part in folder.split("/") if folder else ():
             walked = f"{walked}/{part}"
             inner = _enter(descriptor, part, walked, create=create)
-            os.close(descriptor)
-            descriptor = inner
+            # Forgotten before it is closed: interrupted between the two (Ctrl-C), it would be closed twice, the second
+            # time perhaps as that of another thread's file.
+            outer, descriptor = descriptor, inner
+            os.close(outer)
         yield descriptor
     finally:
         os.close(descriptor)

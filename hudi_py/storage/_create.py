@@ -39,10 +39,12 @@ def open_regular(full: str) -> BinaryIO:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), full)
         if not stat.S_ISREG(mode):
             raise CorruptMetadata(f"{full} is not a regular file but a pipe, a socket or a device; remove it")
-        return open(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
+    # Outside: once it has the descriptor, it closes it. Interrupted there (Ctrl-C), both would, and the second time it may
+    # be that of another thread's file.
+    return open(descriptor, "rb")
 
 
 def create_empty(before: Before = None) -> Callable[[int, str], None]:
