@@ -83,8 +83,8 @@ class TableLeases(TableView):
         from hudi_py.services.lease.keeper import LeaseKeeper
 
         keeper = LeaseKeeper(self._leases, lease, span)
-        keeper.start()
         try:
+            keeper.start()
             yield
         finally:
             # Releases it at once, so that the next clean need not wait until it expires.

@@ -29,18 +29,19 @@ class RepeatedWork:
 
     def start(self, name: str) -> None:
         """Begin, with a first pause; *name* is that of the thread."""
-        self._stopped.clear()
+        # Each thread has an event of its own, known before it runs: wherever this is interrupted (Ctrl-C), `stop` ends it.
+        self._stopped = threading.Event()
         # A daemon: it has to end with its process, however that ends, or what it keeps valid would be so for ever.
-        self._thread = threading.Thread(target=self._repeat, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._repeat, args=(self._stopped,), name=name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """End it, and wait until work in progress is done."""
         # Waited for, because callers release or delete next what a late repetition would bring back.
         self._stopped.set()
-        if self._thread is not None:
+        if self._thread is not None and self._thread.is_alive():
             self._thread.join()
 
-    def _repeat(self) -> None:
-        while not self._stopped.wait(self._pause_s) and self._work():
+    def _repeat(self, stopped: threading.Event) -> None:
+        while not stopped.wait(self._pause_s) and self._work():
             pass

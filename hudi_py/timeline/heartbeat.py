@@ -117,7 +117,7 @@ class Heart:
         self._beats = RepeatedWork(self._beat_again, rhythm.interval_ms / 1000)
 
     def start(self, instant_time: str) -> None:
-        """Beat once, and start the thread that continues."""
+        """Beat once, and start the thread that continues. Whoever calls it stops it, also if this ends with an error."""
         self._time = instant_time
         self.beat()
         self._beats.start(f"heartbeat-{instant_time}")

@@ -76,7 +76,7 @@ class DynamoDBLock:
         found, now = self._read(), self._seconds()
         item = self._new_item()
         if found is None:
-            is_ours = self._put(item, _IS_FREE, {})
+            condition, values = _IS_FREE, {}
         else:
             version, lease_ms = _text(found, _VERSION), int(_text(found, _LEASE) or self._config.lease_ms)
             # A new version shows that its holder lives, so the lease is counted from now.
@@ -87,22 +87,30 @@ class DynamoDBLock:
                 return False
             if not is_released:
                 log.warning("lock.taken_over", path=self._where, holder=_text(found, _OWNER))
-            is_ours = self._put(item, _IS_VERSION, {":v": {"S": version}})
-        if not is_ours:
-            return False
-        # Counted from before the request: the lease of another process's view begins no earlier than that.
-        self._version, self._renewed, self._seen = item[_VERSION]["S"], now, None
-        self._renewals.start(f"lock for {purpose}")
+            condition, values = _IS_VERSION, {":v": {"S": version}}
+        try:
+            if not self._put(item, condition, values):
+                return False
+            # Counted from before the request: the lease of another process's view begins no earlier than that.
+            self._version, self._renewed, self._seen = item[_VERSION]["S"], now, None
+            self._renewals.start(f"lock for {purpose}")
+        except BaseException:
+            # The item may be ours all the same, and nobody would release it; its owner is unique to this object.
+            self._renewals.stop()
+            self._version = None
+            with suppress(StorageError):
+                self._conditional("delete_item", _IS_BY_US, {})
+            raise
         return True
 
     def release(self) -> None:
         """See `LockProvider`."""
         # The thread first: a renewal after the release would find no item, and report a lost lock.
         self._renewals.stop()
-        version, self._version = self._version, None
         # Whatever its version: the answer to the last renewal may have been lost.
-        if version is None or not self._conditional("delete_item", _IS_BY_US, {}):
+        if self._version is None or not self._conditional("delete_item", _IS_BY_US, {}):
             log.warning("lock.lost", path=self._where)
+        self._version = None  # last: interrupted by hand before, it is released once more
 
     def is_ours(self) -> bool:
         """See `LockProvider`."""

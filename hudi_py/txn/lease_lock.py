@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import suppress
 from typing import Final
 
 import attrs
@@ -156,6 +157,12 @@ class LeaseLock:
             if seen is None or seen.content != content:
                 raise
             written = seen.version
+        except BaseException:  # interrupted by hand: whoever releases it has to know whether it is ours
+            with suppress(StorageError):
+                seen = self._read()
+                if seen is not None and seen.content == content:
+                    self._held = seen
+            raise
         if written is None and self._held is not None:  # a write that was reported as failed may have arrived late
             seen = self._read()
             if seen is not None and self._is_mine(seen, lease):

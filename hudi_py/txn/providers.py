@@ -95,18 +95,22 @@ class InProcessLock:
             # Never removed: a thread that still waits for the lock must wait for the same one.
             self._lock = _LOCKS.setdefault(place_of(root), threading.Lock())
         self._root, self._wait_ms = root, wait_ms
+        self._is_ours = False
 
     def try_acquire(self, purpose: str) -> bool:
         """See `LockProvider`."""
-        return self._lock.acquire(timeout=self._wait_ms / 1000)
+        self._is_ours = self._lock.acquire(timeout=self._wait_ms / 1000)
+        return self._is_ours
 
     def release(self) -> None:
         """See `LockProvider`."""
-        self._lock.release()
+        if self._is_ours:
+            self._is_ours = False
+            self._lock.release()
 
     def is_ours(self) -> bool:
-        """Always: it cannot be taken over."""
-        return True
+        """See `LockProvider`. It cannot be taken over."""
+        return self._is_ours
 
     def holder(self) -> str:
         """See `LockProvider`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from typing import Any
 
@@ -172,9 +172,23 @@ class TableLock:
                 self._refuse_another()
             self._depth += 1
             self._owner = threading.get_ident()
-        except BaseException:
-            self._mutex.release()
+        except BaseException as error:
+            try:
+                if self._depth == 0 and not isinstance(error, HudiError):
+                    self._let_go()
+            finally:
+                self._mutex.release()
             raise
+
+    def _let_go(self) -> None:
+        """
+        Release what is ours when the taking or the releasing was interrupted, most likely by hand (Ctrl-C).
+
+        This process may live on for long, as in a notebook, and to all others the lock would be held.
+        """
+        with suppress(HudiError):
+            if self._provider.is_ours():
+                self._provider.release()
 
     def _leave(self) -> None:
         self._depth -= 1
@@ -183,6 +197,11 @@ class TableLock:
             if self._depth == 0:
                 due, self._afterwards, self._owner = self._afterwards, [], None
                 self._provider.release()
+        except HudiError:
+            raise
+        except BaseException:
+            self._let_go()
+            raise
         finally:
             self._mutex.release()
             for action in due:

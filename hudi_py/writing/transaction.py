@@ -324,35 +324,35 @@ def begin_write(
         metadata_table.prepare(writes_data=True)
     failed = FailedWrites(contents=contents, table=table, settings=settings, metadata_table=metadata_table)
     rolled_back = failed.before_write(timeline)
-    with store.lock.held("write"):
-        if rolled_back:
-            metadata_table.prepare(writes_data=True)  # again: a pending write may have prevented parts of it
-        if rolled_back or store.lock.is_used:  # between the two holds of the lock another process may have committed
-            timeline = store.load()
-        # The record of this commit has to come after that compaction in the metadata table.
-        time = store.new_time(timeline, after=metadata_table.compact(timeline))
-        heart = None
-        if shows_its_pulse(settings):
-            # Before the requested instant: a pending write without a heartbeat counts as dead.
-            heart = Heart(store.storage, store.clock, Rhythm.of(settings))
-            heart.start(time)
-        try:
-            is_mor = table.table_type is TableType.MERGE_ON_READ
-            beginning = beginning_of(operation, table.format, is_merge_on_read=is_mor)
-            begun = _begun(store, time, beginning)
-        except BaseException:
+    heart = Heart(store.storage, store.clock, Rhythm.of(settings)) if shows_its_pulse(settings) else None
+    try:
+        with store.lock.held("write"):
+            if rolled_back:
+                metadata_table.prepare(writes_data=True)  # again: a pending write may have prevented parts of it
+            if rolled_back or store.lock.is_used:  # between the two holds another process may have committed
+                timeline = store.load()
+            # The record of this commit has to come after that compaction in the metadata table.
+            time = store.new_time(timeline, after=metadata_table.compact(timeline))
             if heart is not None:
-                heart.stop()
-            raise
-    return WriteTransaction(
-        contents=contents,
-        table=table,
-        metadata_table=metadata_table,
-        begun=begun,
-        rolled_back=tuple(rolled_back),
-        heart=heart,
-        beginners=Beginners.of(settings),
-    )
+                # Before the requested instant: a pending write without a heartbeat counts as dead.
+                heart.start(time)
+            is_mor = table.table_type is TableType.MERGE_ON_READ
+            begun = _begun(store, time, beginning_of(operation, table.format, is_merge_on_read=is_mor))
+        return WriteTransaction(
+            contents=contents,
+            table=table,
+            metadata_table=metadata_table,
+            begun=begun,
+            rolled_back=tuple(rolled_back),
+            heart=heart,
+            beginners=Beginners.of(settings),
+        )
+    except BaseException:
+        # Also if only the lock could not be released: a heart that beats on makes others wait as long as this process
+        # lives.
+        if heart is not None:
+            heart.stop()
+        raise
 
 
 def _begun(store: TimelineStore, time: str, beginning: Beginning) -> Begun:
