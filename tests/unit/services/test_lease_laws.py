@@ -1,6 +1,7 @@
 """Leases beside random commits and cleans: no lease ever loses a file, and nothing is kept once it is released."""
 
 import random
+import re
 from datetime import timedelta
 
 import pytest
@@ -307,3 +308,24 @@ def test_archival_leaves_a_write_active_that_was_pending_when_a_lease_was_taken(
         builder.commit(at(number), {"r0": ["a", "b"]})
     assert Bound.LEASE is builder.table(keep_min_commits=2, keep_max_commits=3).archive().bound
     assert next(each.requested_time for each in builder.table().timeline.commits.completed()) == at(2)
+
+
+@pytest.mark.parametrize("policy", [{"commits_retained": 1}, {"file_versions_retained": 1}])
+@pytest.mark.parametrize("is_newest", [False, True])
+def test_a_pending_clean_takes_nothing_from_before_a_write_that_a_consumer_has_not_read(policy, is_newest):
+    """It completed after the time that was read, and the clean knows it: what it superseded was read, and is needed."""
+    builder = TableBuilder(2)
+    builder.commit(at(1), {"r0": ["a", "b"]}, completed_at=f"{at(2)[:10]}3000000")
+    builder.commit(at(2), {"r0": ["a"]}, completed_at=f"{at(2)[:10]}4500000")
+    if not is_newest:
+        builder.commit(at(3), {"r0": ["b"]})
+    service = builder.table().services
+    service.clean(service.clean_config(**policy)).schedule()
+    needed = {f"r0/{TableBuilder.base_name(group, at(1))}" for group in ("a", "b")}
+    try:
+        assert builder.table().consumer("job").at(f"{at(2)[:10]}3000000").pending == (at(2),)
+    except RefusedError as error:
+        assert re.search("clean .* deletes r0/", str(error))
+    else:
+        builder.table().clean(**policy)
+        assert needed <= set(data_files(builder.storage))

@@ -56,9 +56,12 @@ def covers(plan: CleanerPlan, lease: Lease) -> bool:
     promise = promise_of(plan)
     if not lease.is_consumer and not lease.pending and lease.instant in promise.times:
         return True
-    # A plan by file versions names no window; it keeps what was the newest after the last commit that it knows.
-    start = promise.earliest or plan.last_completed_commit_timestamp
-    return bool(start) and lease.floor >= start
+    if promise.earliest:
+        return lease.floor >= promise.earliest
+    # A plan by file versions names no window; it keeps what was the newest after the last commit that it knows, and
+    # nothing of what that one superseded.
+    last = plan.last_completed_commit_timestamp
+    return bool(last) and lease.floor >= last and last not in lease.pending
 
 
 def stands_as_planned(timeline: Timeline, contents: Contents, plan: CleanerPlan) -> bool | None:
