@@ -129,8 +129,8 @@ def play(
     settings = {**SETTINGS, **place.lock, "hoodie_py.clean.quarantine": wanted.keeps_removed, **metadata, **more}
     if wanted.grace is not None:
         settings["hoodie_py.quarantine.grace"] = wanted.grace
-    if wanted.follows:  # so that its progress matters
-        settings["hoodie.clean.commits.retained"] = 1
+    if wanted.follows:  # so that its progress matters: cleans that keep little, and, with log files, slices to clean
+        settings |= {"hoodie.clean.commits.retained": 1, "hoodie.compact.inline": True}
     given = {"location": str(folder / "table"), "settings": settings, **place.where}
     if wanted.clock_jumps is not None:
         given["clock_jumps"] = wanted.clock_jumps

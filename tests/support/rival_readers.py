@@ -92,34 +92,44 @@ class Follower:
 
     Args:
         tell: Is given the rows that were read, before the progress is stored: after a crash they are read again.
+
+    Attributes:
+        has_begun: Whether it has read the whole table, and has a place from which it goes on.
     """
 
     def __init__(self, tell: Callable[[Shown], None]) -> None:
         self._tell = tell
-        self._has_begun = False
+        self.has_begun = False
 
     def follow(self, table: Table) -> str:
         """Read on; returns what is wrong, which is that a clean did not wait for this reader."""
         until, progress = table.changed_until(), table.consumer(CONSUMER)
         if until is None:
             return ""
-        if not self._has_begun:
+        if not self.has_begun:
             # First its place, then the whole table: what completes in between is read twice.
             progress.at(until)
             self._tell(_shown(table.rows()))
-            self._has_begun = True
+            self.has_begun = True
             return ""
         since = progress.instant
         try:
             # With what was deleted, which needs files from before the range.
             found = _shown(table.changes(since, until, with_deletes=True))
-        except RefusedError as error:
-            if "clean" in str(error):
-                return f"a consumer that has read until {since}: {error}"
-            raise
+        except HudiError as error:
+            if _may_pass(error):
+                raise
+            return f"a consumer that has read until {since}: {type(error).__name__}: {error}"
         self._tell(found)
         progress.at(until)
         return ""
+
+
+def _may_pass(error: HudiError) -> bool:
+    """Whether the same reading can succeed later: the storage failed, or what is pending has to end first."""
+    if isinstance(error, RefusedError):
+        return "may still complete" in str(error) or "finish it first" in str(error)
+    return isinstance(error, StorageError) and not isinstance(error, NotFound)
 
 
 def missed(table: Table, told: list[Shown]) -> list[str]:

@@ -42,6 +42,12 @@ POLICIES = (
     "[keep]\nversions = 2\n",
     '[keep]\ncommits = 5\n[clean]\nquarantine = true\ngrace = "5s"\n',
 )
+KEEPING_LITTLE = (
+    "[keep]\ncommits = 1\n",
+    "[keep]\nversions = 1\n",
+    '[keep]\ncommits = 1\n[clean]\nquarantine = true\ngrace = "5s"\n',
+)
+"""Beside a reader that follows the changes: cleans that keep more would seldom have to wait for it."""
 SCHEMA = pa.schema([("id", pa.string()), ("region", pa.string()), ("batch", pa.string()), ("n", pa.int64())])
 
 
@@ -152,6 +158,8 @@ class Worker:
         self.pins = arena.pins and seed % 100 == 0
         self.follows = arena.follows and seed % 100 == 1
         self.follower = Follower(lambda shown: self.note({"shown": shown}))
+        if arena.follows:
+            self.weights = {**self.weights, "clean": 3, "compact": 3}
         if arena.restores:
             self.weights = {**self.weights, "restore": 2}
 
@@ -185,7 +193,8 @@ class Worker:
         """What two of the processes do between all other things."""
         if self.pins:
             self.do("pin")
-        if self.follows and self.chance.random() < 0.3:  # so that it falls behind what others clean and archive
+        # At once, because there is nothing to keep before; then so rarely that others clean and archive in between.
+        if self.follows and (not self.follower.has_begun or self.chance.random() < 0.3):
             self.do("follow")
 
     def ended(self, what: str, batch: str) -> dict[str, Any]:
@@ -273,7 +282,7 @@ class Worker:
 
     def _policy(self, _: str) -> None:
         """Another policy, or none; others go on with the one that they have read, or are refused."""
-        document = self.chance.choice((*POLICIES, ""))
+        document = self.chance.choice((*(KEEPING_LITTLE if self.arena.follows else POLICIES), ""))
         if document:
             self.table().apply_policy(document)
         else:
