@@ -197,7 +197,7 @@ class Consumer:
             ttl: How long this counts if it is not noted again.
 
         Raises:
-            ConfigError: An argument is invalid.
+            ConfigError: An argument is invalid, or the time has not come yet.
             RefusedError: Changes since that time are no longer complete; the message names the clean.
             ConflictError: Another process holds the table's lock.
         """

@@ -24,8 +24,8 @@ from hudi_py.model.json_document import parse_json
 CLOCKS_DIFFER_BY: Final = timedelta(minutes=1)
 """Assumed difference between the clocks of two machines: a lease stays valid for this much longer."""
 HOLDER_LENGTH_MAX: Final = 200
-_ID_LENGTH_MAX: Final = 64
 _CONSUMER_PREFIX: Final = "consumer-"
+_CONSUMER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,80}")
 _VERSION: Final = 1
 _CONSUMER: Final = "consumer"
@@ -151,10 +151,8 @@ def consumer_id(name: str) -> str:
     Raises:
         ConfigError: The name cannot be part of the name of a file.
     """
-    if not _ID.fullmatch(_CONSUMER_PREFIX + name):
-        raise ConfigError(
-            f"{name!r} cannot be the name of a consumer: give up to {_ID_LENGTH_MAX} letters, digits, - and _"
-        )
+    if not _CONSUMER_NAME.fullmatch(name):
+        raise ConfigError(f"{name!r} cannot be the name of a consumer: give 1 to 64 letters, digits, - and _")
     return _CONSUMER_PREFIX + name
 
 

@@ -7,13 +7,14 @@ floor for cleaning and archival.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import attrs
 
-from hudi_py.errors import HudiError, RefusedError
+from hudi_py.errors import ConfigError, HudiError, RefusedError
 from hudi_py.model.instant import Action
-from hudi_py.model.lease import Lease, consumer_id, lease_span
+from hudi_py.model.instant_time import format_instant_time
+from hudi_py.model.lease import CLOCKS_DIFFER_BY, Lease, consumer_id, lease_span
 from hudi_py.runtime.log import log
 from hudi_py.services.lease.service import LeaseService
 from hudi_py.timeline.cleaned import whole_from
@@ -45,12 +46,13 @@ class ConsumerService:
             Its progress, as a lease.
 
         Raises:
-            ConfigError: The name or the time to live is invalid.
+            ConfigError: The name or the time to live is invalid, or the time has not come yet.
             RefusedError: Changes since that time are no longer complete, or a clean is deleting them.
             ConflictError: Another process holds the table's lock.
         """
         store = self.leases.contents.store
         now = store.clock.now()
+        self._refuse_to_come(seen, name, time, now)
         progress = Lease(
             id=consumer_id(name),
             holder=name,
@@ -80,6 +82,18 @@ class ConsumerService:
                 raise
         log.info("consumer.noted", consumer=name, instant=time)
         return progress
+
+    def _refuse_to_come(self, seen: Timeline, name: str, time: str, now: datetime) -> None:
+        """Nothing would be kept, and all that comes until then would count as read: local time given as UTC, or a slip."""
+        store = self.leases.contents.store
+        # Another writer's clock may be ahead: what it has completed can be read.
+        known = (each.completion_time or each.requested_time for each in seen.writes.completed())
+        last = max((format_instant_time((now + CLOCKS_DIFFER_BY).astimezone(store.zone)), *known))
+        if time > last:
+            raise ConfigError(
+                f"{store.storage.root}: consumer {name} cannot have read until {time}, which has not come yet; nothing "
+                "was changed. Give what changed_until returned before it read"
+            )
 
     def _refuse_incomplete(self, seen: Timeline, progress: Lease) -> None:
         contents = self.leases.contents

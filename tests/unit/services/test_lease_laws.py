@@ -2,7 +2,7 @@
 
 import random
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from hudi_py.model.lease import Lease
 from hudi_py.services.archive.plan import Bound
 from hudi_py.table import Table
 from support.laws import examples
-from support.tables import TableBuilder, at, data_files, done
+from support.tables import NOW, TableBuilder, at, data_files, done
 
 POLICIES = ({"commits_retained": 1}, {"commits_retained": 2}, {"file_versions_retained": 1}, {"min_commits": 2})
 
@@ -329,3 +329,28 @@ def test_a_pending_clean_takes_nothing_from_before_a_write_that_a_consumer_has_n
     else:
         builder.table().clean(**policy)
         assert needed <= set(data_files(builder.storage))
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_time_that_has_not_come_is_no_progress_of_a_consumer(layout):
+    """It would keep nothing, and all until then would count as read. Writers whose clocks are ahead have been read."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"r0": ["a"]})
+    job = builder.table().consumer("job-7")
+    for time in (NOW + timedelta(hours=2), "2030-01-01T00:00"):
+        with pytest.raises(ConfigError, match="has not come yet"):
+            job.at(time)
+    assert job.instant is None
+    builder.clock.moment = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    assert job.at(builder.table().changed_until()).instant == (at(1) if layout == 1 else done(at(1)))
+
+
+@pytest.mark.parametrize("name", ["", "a" * 65, "a b", "..", "a/b", "é", "a\n"])
+def test_a_consumer_whose_name_cannot_be_stored_is_refused_before_anything_is_written(name):
+    """A file without a name does not decode as a lease, and stopped all deletion of the table."""
+    builder = TableBuilder()
+    builder.commit(at(1), {"r0": ["a"]})
+    before = builder.storage.files()
+    with pytest.raises(ConfigError, match="give 1 to 64 letters"):
+        builder.table().consumer(name)
+    assert builder.storage.files() == before
