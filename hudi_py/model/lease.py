@@ -82,6 +82,11 @@ class Lease:
         begins_in_time = self.is_consumer or begins <= self.instant
         return begins_in_time and (ends is None or ends > self.instant or ends in self.pending)
 
+    def needs_no_more_than(self, other: Lease) -> bool:
+        """Whether all slices that this consumer needs are needed by another one, too."""
+        is_later = self.instant >= other.instant
+        return is_later and all(time > other.instant or time in other.pending for time in self.pending)
+
     def is_usable(self, now: datetime) -> bool:
         """Whether its reader may still rely on it."""
         return now < self.expires

@@ -69,8 +69,8 @@ class ConsumerService:
         # Under the lock, so that of two processes of one consumer the later one sees the progress of the other.
         with store.lock.held(f"progress of consumer {name}"):
             before = store.leases.find(progress.id)
-            if before is not None and before.is_usable(now) and progress.floor >= before.floor:
-                store.leases.put(progress)  # it needs less than before
+            if before is not None and before.is_usable(now) and progress.needs_no_more_than(before):
+                store.leases.put(progress)
                 return progress
             self._refuse_incomplete(seen, progress)
             try:
@@ -84,7 +84,7 @@ class ConsumerService:
         return progress
 
     def _refuse_to_come(self, seen: Timeline, name: str, time: str, now: datetime) -> None:
-        """Nothing would be kept, and all that comes until then would count as read: local time given as UTC, or a slip."""
+        """Nothing would be kept, and all that comes until then would count as read, as with local time for UTC."""
         store = self.leases.contents.store
         # Another writer's clock may be ahead: what it has completed can be read.
         known = (each.completion_time or each.requested_time for each in seen.writes.completed())

@@ -354,3 +354,42 @@ def test_a_consumer_whose_name_cannot_be_stored_is_refused_before_anything_is_wr
     with pytest.raises(ConfigError, match="give 1 to 64 letters"):
         builder.table().consumer(name)
     assert builder.storage.files() == before
+
+
+def test_a_consumer_that_goes_back_behind_a_write_that_it_missed_is_refused_like_any_other():
+    """The earliest time that it depends on stays the same, but a clean has deleted what came in between."""
+    builder = TableBuilder(2)
+    builder.commit(at(1), {"r0": ["a", "b"]})
+    builder.commit(at(2), {"r0": ["b"]}, state=State.INFLIGHT)
+    for number in (3, 4):
+        builder.commit(at(number), {"r0": ["a"]})
+    job = builder.table().consumer("job-7")
+    assert job.at(done(at(4))).pending == (at(2),)
+    builder.commit(at(2), {"r0": ["b"]}, completed_at=f"{at(4)[:10]}4500000")
+    builder.commit(at(5), {"r0": ["a", "b"]})
+    builder.table().clean(commits_retained=1)
+    assert f"r0/{TableBuilder.base_name('a', at(3))}" not in data_files(builder.storage)
+    with pytest.raises(RefusedError, match="changes after"):
+        job.at(done(at(3)))
+    assert job.instant == done(at(4))
+
+
+times = st.integers(1, 6).map(at)
+progress = st.builds(
+    lambda instant, pending: Lease(
+        id="consumer-job", holder="job", instant=instant, pending=tuple(time for time in pending if time <= instant),
+        created=NOW, expires=NOW, is_consumer=True,
+    ),
+    times,
+    st.sets(times),
+)  # fmt: skip
+
+
+@examples(300)
+@given(progress, progress)
+def test_of_two_consumers_one_needs_no_more_exactly_if_it_needs_no_slice_that_the_other_does_not(one, other):
+    """A slice begins with one write and ends with a later one, or has not ended; writes begin between all times."""
+    writes = [time for number in range(8) for time in (at(number), done(at(number)))]
+    slices = [(begins, end) for begins in writes for end in (None, *writes) if end is None or end > begins]
+    more = [each for each in slices if one.needs(*each) and not other.needs(*each)]
+    assert one.needs_no_more_than(other) is not bool(more)
