@@ -12,13 +12,14 @@ Source: rules/timeline 6.3, rules/table-services B-3, B-5, B-6; Hudi ``HoodieHea
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
-from hudi_py.errors import ConflictError, OutcomeUnknown, StorageError
+from hudi_py.errors import ConflictError, HudiError, OutcomeUnknown, StorageError
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.runtime.repeated import RepeatedWork
@@ -163,6 +164,12 @@ class Heart:
         """Stop beating; the file stays, and shows that the write failed."""
         # Waited for, so that no beat comes after the caller has deleted the file: it would look like a running write.
         self._beats.stop()
+
+    def forget(self) -> None:
+        """Delete the file of a write that goes no further, so that nobody waits until it expires; if that fails, they do."""
+        if self._time:
+            with suppress(HudiError):
+                delete_heartbeat(self._storage, self._time)
 
     @property
     def is_beating(self) -> bool:

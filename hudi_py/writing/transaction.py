@@ -347,11 +347,14 @@ def begin_write(
             heart=heart,
             beginners=Beginners.of(settings),
         )
-    except BaseException:
+    except BaseException as error:
         # Also if only the lock could not be released: a heart that beats on makes others wait as long as this process
         # lives.
         if heart is not None:
             heart.stop()
+            # After a conflict the instant may be that of another process, whose heartbeat has the same name.
+            if not isinstance(error, ConflictError):
+                heart.forget()
         raise
 
 

@@ -15,6 +15,7 @@ import pytest
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConflictError
+from hudi_py.model.instant import Action, State
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.base import MUTATING_VERBS, READING_VERBS
 from hudi_py.storage.memory import MemoryStorage
@@ -104,9 +105,18 @@ class World:
         """Threads that show others that this process is at work."""
         return [each.name for each in threading.enumerate() if each.name.startswith(("heartbeat-", "lease-", "lock "))]
 
+    def waited_for(self, storage):
+        """Heartbeats of writes that have not begun to write, for which others wait, or that nobody knows."""
+        others = {each.requested_time for each in self.open(storage).timeline if not _is_waited_for(each)}
+        return {each.name for each in storage.list(".hoodie/.heartbeat")} - others
+
     def rows(self, storage):
         found = self.open(storage).rows().to_arrow().select(SCHEMA.names).to_pylist()
         return sorted(found, key=lambda row: row["id"])
+
+
+def _is_waited_for(instant):
+    return instant.state is State.REQUESTED and instant.action in (Action.COMMIT, Action.DELTA_COMMIT)
 
 
 @pytest.mark.slow
@@ -138,6 +148,7 @@ def test_nobody_waits_for_what_was_interrupted_by_hand(record_property, version,
             except ConflictError as error:
                 pytest.fail(f"{told}: {error}")
             assert world.rows(storage) in possible, told
+            assert world.waited_for(storage) == set(), told
             world.clock.move(timedelta(minutes=10))
             world.open(storage).insert(arrow([{"id": "z", "region": "us", "ts": 1}]))
             assert [row["id"] for row in world.rows(storage)].count("z") == 1, told
