@@ -29,7 +29,7 @@ class RepeatedWork:
 
     def start(self, name: str) -> None:
         """Begin, with a first pause; *name* is that of the thread."""
-        # Each thread has an event of its own, known before it runs: wherever this is interrupted (Ctrl-C), `stop` ends it.
+        # Each thread has an event of its own, known before it runs: wherever Ctrl-C interrupts this, `stop` ends it.
         self._stopped = threading.Event()
         # A daemon: it has to end with its process, however that ends, or what it keeps valid would be so for ever.
         self._thread = threading.Thread(target=self._repeat, args=(self._stopped,), name=name, daemon=True)

@@ -42,8 +42,8 @@ def open_regular(full: str) -> BinaryIO:
     except BaseException:
         os.close(descriptor)
         raise
-    # Outside: once it has the descriptor, it closes it. Interrupted there (Ctrl-C), both would, and the second time it may
-    # be that of another thread's file.
+    # Outside: once it has the descriptor, it closes it. Interrupted there (Ctrl-C), both would, and the second time it
+    # may be that of another thread's file.
     return open(descriptor, "rb")
 
 

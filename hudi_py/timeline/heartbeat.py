@@ -118,7 +118,7 @@ class Heart:
         self._beats = RepeatedWork(self._beat_again, rhythm.interval_ms / 1000)
 
     def start(self, instant_time: str) -> None:
-        """Beat once, and start the thread that continues. Whoever calls it stops it, also if this ends with an error."""
+        """Beat once, and start the thread that continues; whoever calls it stops it, also after an error."""
         self._time = instant_time
         self.beat()
         self._beats.start(f"heartbeat-{instant_time}")
@@ -166,7 +166,7 @@ class Heart:
         self._beats.stop()
 
     def forget(self) -> None:
-        """Delete the file of a write that goes no further, so that nobody waits until it expires; if that fails, they do."""
+        """Delete the file of a write that goes no further; if that fails, others wait until it expires."""
         if self._time:
             with suppress(HudiError):
                 delete_heartbeat(self._storage, self._time)
