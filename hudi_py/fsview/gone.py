@@ -125,30 +125,43 @@ def first_log_gone(
     """
     store = contents.store
     deleted = deleted_since(contents, timeline, time, with_pending=False)
-    replaced: Mapping[GroupKey, str] = context.replaced
+    replaced: Mapping[GroupKey, str] | None = None
     # Copy-on-write tables have no log files, and need not read their archive for them.
     has_logs = store.config.table_type is TableType.MERGE_ON_READ
     if has_logs and (timeline.is_before_start(time) or not reaches_back(timeline, time)):
         archived = load_archived_files(store.storage, store.config, cleaned_since=time, replaced=True)
-        replaced = {**archived.replaced, **replaced}
+        replaced = archived.replaced
         for partition, cleaned in archived.cleaned.items():
             deleted.setdefault(partition, []).extend(cleaned)
     newest: dict[GroupKey, str] = {}
     for each in left:
         times = (each.base_instant_time, *(log.instant_time for log in each.log_files))
         newest[each.partition_path, each.file_id] = max(times)
-    for partition, names in deleted.items():
-        for log in filter(None, map(parse_log_file, names)):
-            key = (partition, log.file_id)
-            # Change logs hold no rows of a snapshot (rules/data-files 9.4), and writes that failed never did.
-            if log.is_cdc or log.instant_time > time or not context.is_completed(log.instant_time):
-                continue
-            replaced_at = replaced.get(key)
-            is_live = replaced_at is None or replaced_at > time
-            # What is left of the group is older than the deleted file, so its rows are in no file that is left.
-            if is_live and log.instant_time > newest.get(key, "") and of(partition, log):
+    counted = [
+        (partition, log)
+        for partition, names in deleted.items()
+        for log in filter(None, map(parse_log_file, names))
+        # Change logs hold no rows of a snapshot (rules/data-files 9.4), and writes that failed never did.
+        if not log.is_cdc
+        and log.instant_time <= time
+        and context.is_completed(log.instant_time)
+        and of(partition, log)
+        # Otherwise what is left of the group is older than the deleted file, so its rows are in no file that is left.
+        and log.instant_time > newest.get((partition, log.file_id), "")
+    ]
+
+    def gone(replaced: Mapping[GroupKey, str]) -> str | None:
+        for partition, log in counted:
+            replaced_at = replaced.get((partition, log.file_id))
+            if replaced_at is None or replaced_at > time:
                 return join_path(partition, log.name)
-    return None
+        return None
+
+    # As in `first_gone`: for replaced groups alone the archive is read only if a file seems to be missing.
+    if replaced is None and gone(context.replaced) is None:
+        return None
+    replaced = load_archived_replaced(store.storage, store.config) if replaced is None else replaced
+    return gone({**replaced, **context.replaced})
 
 
 def _is_of(partition: str, name: str, of: Callable[[str, BaseFile], bool]) -> bool:
