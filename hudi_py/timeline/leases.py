@@ -171,14 +171,23 @@ class LeaseFolder:
         """Delete a lease; False if there was none. One that does not decode is deleted, too."""
         return self.storage.delete(_path(check_id(id_)))
 
-    def purge(self) -> tuple[Lease, ...]:
-        """Delete leases that are expired on every machine's clock; returns them. Damaged ones stay."""
+    def dead(self) -> tuple[Lease, ...]:
+        """The leases that are expired on every machine's clock; none of them if one is damaged."""
         now = self.clock.now()
         try:
-            dead = tuple(each for each in self.all() if each.is_dead(now))
+            return tuple(each for each in self.all() if each.is_dead(now))
         except CorruptMetadata as error:
             log.warning("lease.unreadable", why=str(error))
             return ()
+
+    def purge(self) -> tuple[Lease, ...]:
+        """
+        Delete the dead leases; returns them. If one is damaged, all stay.
+
+        Under the table's lock, as whatever stores a lease: the progress of a consumer that comes back has the name of
+        its dead one.
+        """
+        dead = self.dead()
         for each in dead:
             self.storage.delete(_path(each.id))
             log.info("lease.expired", lease=each.id, holder=each.holder, expired=iso(each.expires))

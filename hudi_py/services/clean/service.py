@@ -122,10 +122,17 @@ class CleanService:
         if not self.config.services_enabled:
             return None
         permit = self.permit()
-        self.contents.store.leases.purge()
+        self._purge_leases()
         deadline = deadline or self.planner.deadline()
         self._remove_expired(deadline)
         return self._schedule(deadline, permit)
+
+    def _purge_leases(self) -> None:
+        store = self.contents.store
+        if store.leases.dead():
+            # A consumer notes its progress under the lock, too: what has just come back must not be taken for dead.
+            with store.lock.held("dead leases"):
+                store.leases.purge()
 
     def _remove_expired(self, deadline: Deadline) -> tuple[Instant, ...]:
         """Delete expired savepoints, unless the clean that no longer needs them would be refused."""
@@ -259,7 +266,7 @@ class CleanService:
             return []
         permit = permit or self.permit()
         self._refuse_others()
-        self.contents.store.leases.purge()
+        self._purge_leases()
         deadline = self.planner.deadline()
         if self.config.quarantine and self.empties_quarantine and self.config.approved is None:
             self.empty_quarantine(permit)
