@@ -59,6 +59,9 @@ def _consume(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     until = table.changed_until()
     if until is None:
         return
+    if args["back"]:  # it has read less: refused, or everything from there on stays
+        ends = sorted(each.completion_time or each.requested_time for each in table.timeline.writes.completed())
+        until = ends[-1 - args["back"] % len(ends)] if ends else until
     progress = table.consumer(CONSUMER).at(until, ttl=f"{args['ttl']}h")
     world.promises.read_until, world.promises.read_until_expires = progress.instant, progress.expires
 

@@ -101,11 +101,15 @@ class Promises:
 
     @staticmethod
     def _check_consumer(world: World, table: Table, start: str) -> None:
-        """Nothing that came since is gone; what it reads there, the law of ranges tells."""
+        """
+        Nothing that came since is gone, nor what it takes to tell which rows were deleted.
+
+        What it reads there, the law of ranges tells.
+        """
         if table.timeline.pending(Action.RESTORE):
             return
         try:
-            table.changes(start).to_arrow()
+            table.changes(start, with_deletes=True).to_arrow()
         except UnsupportedTable:
             return
         except RefusedError as error:
