@@ -98,7 +98,7 @@ if TYPE_CHECKING:
     from hudi_py.snapshot.change_log import ChangeLog
     from hudi_py.snapshot.changes import Changes
     from hudi_py.snapshot.difference import Difference
-    from hudi_py.snapshot.history import Event, Numbers
+    from hudi_py.snapshot.history import Event, InstantContent, Numbers
     from hudi_py.snapshot.moments import EarlierSnapshot, SavepointSnapshot
     from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview
     from hudi_py.snapshot.rows import Rows
@@ -164,7 +164,7 @@ _NAMES = {
     "snapshot.changes": "Changes",
     "services.simulation.plan": "Moment Simulation",
     "snapshot.difference": "Difference",
-    "snapshot.history": "Event Numbers",
+    "snapshot.history": "Event InstantContent Numbers",
     "services.undo.result": "UndoReport",
     "services.usage.facts": "Holder Share Usage",
     "snapshot.moments": "EarlierSnapshot SavepointSnapshot",
@@ -243,6 +243,7 @@ __all__ = [
     "Hook",
     "HudiError",
     "Instant",
+    "InstantContent",
     "InstantInfo",
     "LastRemoval",
     "Lease",

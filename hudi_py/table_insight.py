@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
-from hudi_py.model.instant import Instant
 from hudi_py.table_view import TableView
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from hudi_py.services.simulation.plan import Simulation
     from hudi_py.services.usage.facts import Usage
     from hudi_py.snapshot.difference import Difference
-    from hudi_py.snapshot.history import Event
+    from hudi_py.snapshot.history import Event, InstantContent
     from hudi_py.snapshot.snapshot import Snapshot
 
 __all__ = ["TableInsight"]
@@ -128,16 +127,11 @@ class TableInsight(TableView):
         """
         from hudi_py.snapshot.history import event_of
 
-        return tuple(
-            event_of(instant, content, self.zone, is_archived=is_archived, problem=problem)
-            for instant, content, problem, is_archived in self.instant_contents(archived=archived)
-        )
+        return tuple(event_of(found, self.zone) for found in self.instant_contents(archived=archived))
 
-    def instant_contents(self, *, archived: bool = False) -> Iterator[tuple[Instant, Any, str | None, bool]]:
+    def instant_contents(self, *, archived: bool = False) -> Iterator[InstantContent]:
         """
-        Yield each instant, oldest first: its decoded content, why that cannot be read, and whether it is archived.
-
-        The content is plain data, None of one that is pending or damaged.
+        Yield each instant in its highest state, oldest first, with its decoded content.
 
         Args:
             archived: Include archived instants.
@@ -145,12 +139,12 @@ class TableInsight(TableView):
         Raises:
             CorruptMetadata: The archive is damaged.
         """
-        from hudi_py.timeline.archive import load_archived_contents
+        from hudi_py.snapshot.history import InstantContent
+        from hudi_py.timeline.archive import load_archived_actions
 
         if archived:
-            old = load_archived_contents(self.storage, self.config)
-            # Archives have instants in any order.
-            yield from ((instant, old[instant], None, True) for instant in sorted(old, key=_order))
+            for old in load_archived_actions(self.storage, self.config, self.zone):
+                yield InstantContent(old.instant, old.content, is_archived=True, seconds=old.seconds)
         # One damaged instant must not hide the history of all others, so its problem becomes part of its event.
         for instant in self.timeline:
             content, problem = None, None
@@ -158,7 +152,7 @@ class TableInsight(TableView):
                 content = self.contents.plain(instant) if instant.is_completed else None
             except (CorruptMetadata, NotFound) as error:
                 problem = str(error)
-            yield instant, content, problem, False
+            yield InstantContent(instant, content, problem)
 
     def diff(self, start: str | datetime, end: str | datetime | None = None) -> Difference:
         """
@@ -247,10 +241,6 @@ class TableInsight(TableView):
 
         views = {name: partial(self.view, name, archived=archived) for name in SCHEMAS}
         return register_views(connection, views, prefix)
-
-
-def _order(instant: Instant) -> tuple[str, str, int]:
-    return (instant.requested_time, instant.comparable_action.value, instant.state)
 
 
 def _sizes(snapshot: Snapshot) -> dict[str, int | None]:

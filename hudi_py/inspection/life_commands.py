@@ -112,7 +112,8 @@ def _sentence(event: Event) -> str:
         parts.append(f"approved by {event.parameters[_APPROVED_BY]}")
     # Three are enough for a line; --json has all.
     others = [(name, value) for name, value in event.parameters.items() if name != _APPROVED_BY]
-    parts += [f"{name}={value}" for name, value in others if not isinstance(value, (dict, list))][:3]
+    # An empty text says nothing: Apache Hudi 0.15 archives one with each commit (ROLLING_STAT).
+    parts += [f"{name}={value}" for name, value in others if not isinstance(value, (dict, list)) and value != ""][:3]
     return "; ".join(parts)
 
 

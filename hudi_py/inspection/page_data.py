@@ -125,8 +125,9 @@ def _life(opened: Table, *, archived: bool, with_contents: bool) -> _Life:
     events, stored = [], BytesOverTime()
     wanted = frozenset(opened.timeline.instants[-CONTENTS_MAX:] if with_contents else ())
     texts: dict[str, str] = {}
-    for instant, content, problem, is_archived in opened.instant_contents(archived=archived):
-        events.append(event_of(instant, content, opened.zone, is_archived=is_archived, problem=problem))
+    for found in opened.instant_contents(archived=archived):
+        instant, content = found.instant, found.content
+        events.append(event_of(found, opened.zone))
         stored.add(instant, content)
         # At once: a commit of many files takes megabytes, and there may be many of those. Text in lines is longer, and
         # takes twenty times as long.

@@ -54,14 +54,14 @@ def timeline_samples(opened: Table, location: str, now: datetime) -> Iterator[Sa
 
 
 def _last(opened: Table, instant: Instant, labels: dict[str, str], now: datetime) -> Iterator[Sample]:
-    from hudi_py.snapshot.history import event_of
+    from hudi_py.snapshot.history import InstantContent, event_of
 
     begun = _seconds(opened, instant)
     if begun is not None:
         yield Sample("hudi_py_last_completed_timestamp_seconds", labels, begun)
         yield Sample("hudi_py_last_completed_age_seconds", labels, max(now.timestamp() - begun, 0))
     try:
-        event = event_of(instant, opened.contents.plain(instant), opened.zone)
+        event = event_of(InstantContent(instant, opened.contents.plain(instant)), opened.zone)
     except (CorruptMetadata, NotFound):  # a finding of hudi-py check, and no reason to say nothing of the others
         return
     if event.seconds is not None:

@@ -48,7 +48,7 @@ def timeline(
     if limit is not None:
         # Not `[-limit:]`: a limit of 0 would show all.
         instants = instants[len(instants) - min(limit, len(instants)) :]
-    old = _selected(opened.archived_timeline().instants, action, state) if archived else ()
+    old = _selected(_archived(opened, all_states or common.as_json), action, state) if archived else ()
     if contents:
         archived_entries, entries = _archived_with_contents(opened, old), _with_contents(opened, instants)
     else:
@@ -64,6 +64,14 @@ def timeline(
             say()
             say(instant)
             print_json(entry["content"])
+
+
+def _archived(opened: Table, all_states: bool) -> tuple[Instant, ...]:
+    from hudi_py.timeline.archive import highest_states
+
+    # All states in JSON: that is the list of Apache Hudi, with which the document is compared.
+    found = opened.archived_timeline().instants
+    return found if all_states else highest_states(found)
 
 
 def _with_contents(opened: Table, instants: tuple[Instant, ...]) -> Iterator[dict[str, Any]]:

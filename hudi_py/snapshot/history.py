@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import attrs
 
@@ -66,19 +66,28 @@ class Event:
     problem: str | None = None
 
 
-def event_of(
-    instant: Instant, content: Any, zone: tzinfo, *, is_archived: bool = False, problem: str | None = None
-) -> Event:
+class InstantContent(NamedTuple):
     """
-    Build the event of an instant.
+    What the timeline holds of an instant.
 
     Args:
         instant: In its highest state.
-        content: Its decoded content; anything but an object counts as empty.
-        zone: Time zone of the table's instants.
-        is_archived: Whether it is on the archived timeline.
+        content: Its decoded content, plain data; anything but an object counts as empty.
         problem: Why the content could not be read.
+        is_archived: Whether it is on the archived timeline.
+        seconds: How long it took according to its files, for an instant that does not record it.
     """
+
+    instant: Instant
+    content: Any
+    problem: str | None = None
+    is_archived: bool = False
+    seconds: float | None = None
+
+
+def event_of(read: InstantContent, zone: tzinfo) -> Event:
+    """Build the event of an instant; *zone* is the time zone of the table's instants."""
+    instant, content = read.instant, read.content
     found: Mapping[str, Any] = content if isinstance(content, dict) and instant.is_completed else {}
     written = _stats(found)
     operation = found.get("operationType") if isinstance(found.get("operationType"), str) else None
@@ -87,9 +96,9 @@ def event_of(
     parts = found.get("partitionMetadata") or {}
     return Event(
         instant=instant,
-        is_archived=is_archived,
+        is_archived=read.is_archived,
         operation=instant.action.value.upper() if operation is None else operation,
-        seconds=_seconds(instant, found, zone),
+        seconds=_seconds(read, found, zone),
         numbers=Numbers(
             files_written=len(written),
             bytes_written=sum(_number(stat, "fileSizeInBytes") for stat in written),
@@ -103,7 +112,7 @@ def event_of(
         ),
         partitions=tuple(sorted({*_keys(found.get("partitionToWriteStats")), *_keys(replaced), *_keys(parts)})),
         parameters=dict(_parameters(instant, found)),
-        problem=problem,
+        problem=read.problem,
     )
 
 
@@ -130,7 +139,8 @@ def _number(content: Mapping[str, Any], name: str) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-def _seconds(instant: Instant, content: Mapping[str, Any], zone: tzinfo) -> float | None:
+def _seconds(read: InstantContent, content: Mapping[str, Any], zone: tzinfo) -> float | None:
+    instant = read.instant
     if instant.action is Action.SAVEPOINT:  # it has the time of its commit
         return None
     if instant.completion_time is not None:
@@ -141,7 +151,7 @@ def _seconds(instant: Instant, content: Mapping[str, Any], zone: tzinfo) -> floa
         except (ValueError, OverflowError):
             return None
     taken = content.get("timeTakenInMillis")
-    return taken / 1000 if isinstance(taken, int) and taken >= 0 else None
+    return taken / 1000 if isinstance(taken, int) and taken >= 0 else read.seconds
 
 
 def _parameters(instant: Instant, content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

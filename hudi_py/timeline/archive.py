@@ -6,7 +6,8 @@ Source: rules/timeline 5.2 and 5.3; Hudi ``ArchivedTimelineV1``, ``ArchivedTimel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import tzinfo
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +22,8 @@ from hudi_py.formats.lsm_history import (
     read_history,
 )
 from hudi_py.model.files import parse_base_file
-from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant
+from hudi_py.model.instant import COMPARABLE_ACTION, Action, Instant, State
+from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.model.records import CommitMetadata
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive_entries import (
@@ -72,6 +74,62 @@ def load_archived_contents(storage: Storage, config: TableConfig, time: str | No
     """
     found = stored_instants(storage, config, with_contents=True, since=time or "", until=time)
     return {each.instant: each.value() for each in found}
+
+
+class ArchivedAction(NamedTuple):
+    """
+    An archived instant in its highest state.
+
+    Args:
+        content: Plain data under the names on disk; None without content.
+        seconds: From the writing of its requested file to that of its completed file. None where that is not stored.
+    """
+
+    instant: Instant
+    content: Any
+    seconds: float | None
+
+
+def load_archived_actions(storage: Storage, config: TableConfig, zone: tzinfo) -> list[ArchivedAction]:
+    """
+    Archived instants, oldest first, once each: layout 1 stores every state of them.
+
+    Args:
+        zone: Time zone of the table's instants.
+
+    Raises:
+        CorruptMetadata: A file of the archive is damaged.
+    """
+    states: dict[tuple[str, Action], dict[State, StoredInstant]] = {}
+    for each in stored_instants(storage, config, with_contents=True):
+        key = (each.instant.requested_time, each.instant.comparable_action)
+        states.setdefault(key, {})[each.instant.state] = each
+    found = []
+    for known in states.values():
+        highest = known[max(known)]
+        begun, ended = (known[s].written_at if s in known else None for s in (State.REQUESTED, State.COMPLETED))
+        found.append(ArchivedAction(highest.instant, highest.value(), _seconds_between(begun, ended, zone)))
+    return sorted(found, key=lambda each: _order(each.instant))
+
+
+def highest_states(instants: Iterable[Instant]) -> tuple[Instant, ...]:
+    """Each instant once, in its highest state, in the order given."""
+    highest: dict[tuple[str, Action], Instant] = {}
+    for each in instants:
+        key = (each.requested_time, each.comparable_action)
+        highest[key] = max(highest.get(key, each), each, key=lambda instant: instant.state)
+    return tuple(highest.values())
+
+
+def _seconds_between(begun: str | None, ended: str | None, zone: tzinfo) -> float | None:
+    if begun is None or ended is None:
+        return None
+    try:
+        seconds = (parse_instant_time(ended, zone) - parse_instant_time(begun, zone)).total_seconds()
+    except (ValueError, OverflowError):
+        return None
+    # Equal or reversed times are those of a copy of the table, not of the action.
+    return seconds if seconds > 0 else None
 
 
 def load_archived_commits(storage: Storage, config: TableConfig, after: str, before: str) -> frozenset[str]:

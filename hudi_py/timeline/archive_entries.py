@@ -35,11 +35,18 @@ Read = TypeVar("Read")
 
 
 class StoredInstant(NamedTuple):
-    """One archived instant in one state, with its content as it is stored."""
+    """
+    One archived instant in one state, with its content as it is stored.
+
+    Args:
+        written_at: When its timeline file was written, in the time zone of the writer; None where that is not stored,
+            as in layout 2.
+    """
 
     instant: Instant
     content: Any
     source: str
+    written_at: str | None = None
 
     def value(self) -> Any:
         """Fields under their names on disk; None if it was archived without content."""
@@ -88,7 +95,8 @@ def stored_instants(
         files = (tuple(e for e in file if is_wanted(e.requested_time, e.action)) for file in logs)
         # All entries before the first is returned: an instant may be in several files, and the newest entry counts.
         for e in latest_entries(files if with_contents else map(_without_payloads, files)):
-            yield StoredInstant(Instant(e.requested_time, _action(e.action, folder), State[e.state]), e.payload, folder)
+            instant = Instant(e.requested_time, _action(e.action, folder), State[e.state])
+            yield StoredInstant(instant, e.payload, folder, e.state_transition_time)
         return
     seen: set[tuple[str, str]] = set()  # an instant may be in two files: one run archived it again after a crash
     for file in newest_snapshot(storage, folder, names).files:

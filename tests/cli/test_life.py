@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import pairwise
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import hudi_py
+from hudi_py.formats.archive_log import decode_archive_log
 from hudi_py.table import Table
+from support.fixtures import expected
 from support.tables import TableBuilder, at, on_disk
 
-NAMES = ["cow_mixed-0.15.0", "cow_mixed-1.1.1", "mor_compacted-1.0.2", "cow_archived-1.1.1"]
+NAMES = ["cow_mixed-0.15.0", "cow_mixed-1.1.1", "mor_compacted-1.0.2", "cow_archived-0.15.0", "cow_archived-1.1.1"]
+ARCHIVES = [f"cow_archived-{version}" for version in ("0.15.0", "1.0.2", "1.1.1", "1.2.0")]
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 
 
@@ -23,7 +28,9 @@ def test_history_has_an_event_for_each_instant(run, table, name):
     timeline = run("timeline", path, "--json", "--archived", "--contents").json
     assert [each for each in events if not each["archived"]] != []
     key = lambda each: (each["requested_time"], each["action"], each["state"])
-    assert sorted(map(key, events)) == sorted(map(key, timeline["instants"] + timeline["archived"]))
+    # Layout 1 archives three files for each instant; here all of them were completed.
+    archived = [each for each in timeline["archived"] if each["state"] == "COMPLETED"]
+    assert sorted(map(key, events)) == sorted(map(key, timeline["instants"] + archived))
     contents = {key(each): each["content"] for each in timeline["instants"] + timeline["archived"]}
     for event in events:
         if event["state"] != "COMPLETED":
@@ -40,6 +47,34 @@ def test_history_has_an_event_for_each_instant(run, table, name):
     assert cleans == [e for e in events if e["action"] == "clean" and not e["archived"]]
     assert run("history", path).code == run("history", path, "--action", "restore").code == 0
     assert run("history", path, "--action", "nonsense").code == 2
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_an_archived_instant_is_told_once_with_how_long_it_took(run, table, name):
+    """In every list for people, in SQL and on the page; also from layout 1, whose archive has a file for each state."""
+    path = table(name)
+    theirs = expected(name)["expected"]["timeline"]
+    keys = {(each["requested_time"], each["action"]) for each in theirs["archived"]}
+    opened = hudi_py.open_table(path)
+    archived = [event for event in opened.history(archived=True) if event.is_archived]
+    assert [(e.instant.requested_time, e.instant.action.value) for e in archived] == sorted(keys)
+    assert all(event.instant.is_completed and event.seconds for event in archived)
+    logs = sorted(Path(path, ".hoodie", "archived").glob(".commits_.archive.*"))
+    read = lambda text: datetime.strptime(f"{text}+0000", "%Y%m%d%H%M%S%f%z")
+    entries = [entry for log in logs for entry in decode_archive_log(log.read_bytes(), log.name)]
+    written = {(e.requested_time, e.action, e.state): read(e.state_transition_time) for e in entries}
+    for event in archived if logs else ():
+        time, action = event.instant.requested_time, event.instant.action.value
+        # A clean records what it took itself, without the waiting around it.
+        if action == "commit":
+            took = written[(time, action, "COMPLETED")] - written[(time, action, "REQUESTED")]
+            assert event.seconds == took.total_seconds()
+    times = [time for time, _ in keys]
+    for command in ("timeline", "history"):
+        lines = run(command, path, "--archived").out.splitlines()
+        assert [line.split()[0] for line in lines if line.split()[0] in times] == sorted(times)
+    assert "ROLLING_STAT" not in run("history", path, "--archived").out
+    assert len(opened.view("instants")) == len(keys) + len(theirs["instants"])
 
 
 @pytest.mark.parametrize("name", ["cow_partitioned-1.1.1", "cow_partitioned-0.15.0", "mor_logs-1.0.2"])

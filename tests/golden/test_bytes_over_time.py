@@ -20,7 +20,7 @@ NAMES = [name for name in fixtures.fixture_names() if not any(each in name for e
 def points(table):
     """After each action."""
     found = BytesOverTime()
-    for instant, content, _, _ in table.instant_contents(archived=True):
+    for instant, content, *_ in table.instant_contents(archived=True):
         found.add(instant, content)
     return found.points()
 
