@@ -35,5 +35,5 @@ def main() -> None:
 
     Exit codes: 0 done; 1 failed; 2 wrong usage or settings; 3 problems were found; 4 another process interferes, try
     again; 5 no table, or an unsupported one; 6 some of many tables failed; 7 clean --exit-code has more to do;
-    124 stopped by --timeout; 130 Ctrl-C. See docs/exit-codes.md.
+    124 stopped by --timeout; 130 Ctrl-C; 143 SIGTERM. See docs/exit-codes.md.
     """

@@ -16,6 +16,8 @@ from hudi_py.errors import ConfigError, HudiError
 from hudi_py.inspection.open_metrics import Sample, metrics_text, samples_in
 from hudi_py.inspection.output_file import is_stream, table_around, whole_file
 from hudi_py.inspection.say import say
+from hudi_py.inspection.termination import EXIT_CODE as TERMINATED
+from hudi_py.inspection.termination import Terminated
 from hudi_py.inspection.time_limit import EXIT_CODE as TIMED_OUT
 from hudi_py.inspection.time_limit import TimedOut
 from hudi_py.runtime.clock import MONOTONIC, SystemClock
@@ -155,6 +157,8 @@ def _code_of(error: BaseException) -> int:
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     if isinstance(error, TimedOut):
         return TIMED_OUT
+    if isinstance(error, Terminated):
+        return TERMINATED
     if isinstance(error, KeyboardInterrupt):
         return _INTERRUPTED
     return error.exit_code if isinstance(error, (HudiError, click.ClickException)) else 1

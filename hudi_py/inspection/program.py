@@ -1,4 +1,4 @@
-"""The program as a whole: its streams, wrong usage, Ctrl-C, and the command lines over many tables."""
+"""The program as a whole: its streams, wrong usage, Ctrl-C and SIGTERM, and the command lines over many tables."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from hudi_py.inspection.failure import (
 from hudi_py.inspection.say import say, show_traceback
 from hudi_py.inspection.sentences import Sentences
 from hudi_py.inspection.tables_options import asks_for_many
+from hudi_py.inspection.termination import EXIT_CODE as TERMINATED
+from hudi_py.inspection.termination import Terminated, ended_by_sigterm
 from hudi_py.inspection.time_limit import EXIT_CODE as TIMED_OUT
 from hudi_py.inspection.time_limit import TimedOut
 from hudi_py.runtime.clock import MONOTONIC
@@ -49,14 +51,15 @@ class Program(Sentences):
         given = _given(arguments, extra)
         code: Any = 0
         try:
-            # These two have an option of the same name, and list the tables themselves.
-            if asks_for_many(given) and given[0] not in ("fleet", "serve"):
-                from hudi_py.inspection.over_tables import run_over_tables
+            with ended_by_sigterm():
+                # These two have an option of the same name, and list the tables themselves.
+                if asks_for_many(given) and given[0] not in ("fleet", "serve"):
+                    from hudi_py.inspection.over_tables import run_over_tables
 
-                code = run_over_tables(self, given, MONOTONIC)
-            else:
-                code = run(*arguments, standalone_mode=False, **extra)
-            sys.stdout.flush()  # help and completion, too, fail here and not when the interpreter exits
+                    code = run_over_tables(self, given, MONOTONIC)
+                else:
+                    code = run(*arguments, standalone_mode=False, **extra)
+                sys.stdout.flush()  # help and completion, too, fail here and not when the interpreter exits
         except BrokenPipeError:  # the reader has enough, as `head` has
             forget_output()
         except OSError as error:
@@ -107,14 +110,15 @@ def _wants_json(given: Sequence[str]) -> bool:
 
 
 def _stopped(stop: BaseException, *, as_json: bool) -> NoReturn:
-    """Say that the command was stopped by Ctrl-C or by its time limit, and exit."""
+    """Say that the command was stopped by Ctrl-C, by SIGTERM or by its time limit, and exit."""
     # Click raises its own error, from that which it got.
     causes = (stop, stop.__cause__, stop.__context__)  # the last in click before 8.2
     limit = next((each for each in causes if isinstance(each, TimedOut)), None)
     fix = "what was begun stays pending, and hudi-py recover TABLE shows it"
     if limit is None:
         say(f"hudi-py: stopped; {fix}", file=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
+        is_terminated = any(isinstance(each, Terminated) for each in causes)
+        raise SystemExit(TERMINATED if is_terminated else INTERRUPTED) from None
     text = f"stopped after {limit} (--timeout)"
     exit_with(f"{text}; {fix}", Failure("TimedOut", text, fix, TIMED_OUT), as_json=as_json)
 

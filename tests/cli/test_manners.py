@@ -39,9 +39,9 @@ def test_exit_codes_are_on_one_page():
     shown = {
         int(code) for code in re.findall(r"\b(\d+) [a-z]", re.search(r"Exit codes:(.*?)See", main.help, re.DOTALL)[1])
     }
-    shown.add(130)
+    shown |= {130, 143}
     assert raised <= listed
-    assert shown == listed == {0, 1, 2, 3, 4, 5, 6, 7, 124, 130}
+    assert shown == listed == {0, 1, 2, 3, 4, 5, 6, 7, 124, 130, 143}
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,23 @@ def test_shells_complete_commands_and_options(shell):
 
 
 @pytest.mark.slow
-def test_ctrl_c_exits_with_130_and_says_what_to_do():
-    """From a process of its own; the message names the way on."""
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_who_is_stopped_lets_go_and_says_what_to_do(tmp_path, name, code):
+    """From a process of its own; the message names the way on, and nobody waits for its lock."""
     script = (
         "import signal, os\n"
+        "from hudi_py.runtime.clock import SystemClock\n"
+        "from hudi_py.storage.local import LocalStorage\n"
         "from hudi_py.inspection import options\n"
-        "options.Common.open = lambda self, table: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from hudi_py.txn.file_lock import FileLock\n"
+        "def held(self, table):\n"
+        f"    lock = FileLock(LocalStorage({str(tmp_path)!r}), '', 0, SystemClock())\n"
+        "    assert lock.try_acquire('clean')\n"
+        "    try:\n"
+        f"        os.kill(os.getpid(), signal.{name})\n"
+        "    finally:\n"
+        "        lock.release()\n"
+        "options.Common.open = held\n"
         "from hudi_py.inspection.cli import main\n"
         "main(['clean', 't'])\n"
     )
@@ -108,7 +119,8 @@ def test_ctrl_c_exits_with_130_and_says_what_to_do():
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    assert done.returncode == 130
+    assert done.returncode == code, done.stderr
+    assert not (tmp_path / "lock").exists()
     assert "hudi-py recover" in done.stderr
     assert "Traceback" not in done.stderr
 
