@@ -87,6 +87,12 @@ def _show_withdrawn(withdrawn: tuple[Instant, ...]) -> None:
         say(f"the plan of {instant} would be deleted first, because it will not be valid any more")
 
 
+def _kind() -> str:
+    """The word for what the running command is about: both groups have the same commands."""
+    group = click.get_current_context().parent
+    return "tag" if group is not None and group.command is tag else "savepoint"
+
+
 def _for_tags(command: click.Command) -> click.Command:
     """Return the command for tags: the same, and the name of a new one is required."""
     same = copy.copy(command)
@@ -149,7 +155,7 @@ def create(
         print_json({**content, **savepoint_entry(metadata)})
         return
     until = "" if metadata.expires_at_ms is None else f", until {savepoint_entry(metadata)['expires_at']}"
-    say(f"savepoint {done.requested_time} keeps {counted(sum(map(len, metadata.files.values())), 'file')}{until}")
+    say(f"{_kind()} {done.requested_time} keeps {counted(sum(map(len, metadata.files.values())), 'file')}{until}")
 
 
 @savepoint.command()
@@ -176,7 +182,7 @@ def delete(common: Common, table: str, savepoint: str, archive_commit: bool, dry
         print_json({"instant": time, "deleted": found and not dry_run, "found": found})
         return
     word = "would be deleted" if dry_run else "deleted"
-    say(f"savepoint {time} {word}" if found else f"there is no savepoint {time}")
+    say(f"{_kind()} {time} {word}" if found else f"there is no {_kind()} {time}")
 
 
 @savepoint.command("list")
@@ -217,7 +223,8 @@ def list_savepoints(common: Common, table: str) -> None:
         for instant, content in found
     ]
     columns = ("instant", "name", "by", "comment", "files", "expires")
-    render.table(f"savepoints of {opened.config.name}, {len(rows)}", columns, rows)
+    kind = _kind()
+    render.table(f"{kind}s of {opened.config.name}, {counted(len(rows), kind)}", columns, rows)
 
 
 @click.group(cls=Sentences)
@@ -268,7 +275,7 @@ def schedule_tags(common: Common, table: str, dry_run: bool, **counts: int | Non
         print_json([{"instant": time, "name": name} for time, name in found])
         return
     word = "would be created (nothing was written)" if dry_run else "created"
-    render.table(f"tags {word}, {len(found)}", ("instant", "name"), found)
+    render.table(f"tags {word}, {counted(len(found), 'tag')}", ("instant", "name"), found)
 
 
 @click.command()

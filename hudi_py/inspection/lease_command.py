@@ -14,6 +14,7 @@ from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
 from hudi_py.inspection.sentences import Sentences
+from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -82,7 +83,9 @@ def list_leases(common: Common, table: str) -> None:
         print_json([{**lease_entry(each), "is_expired": not each.is_usable(now)} for each in found])
         return
     rows = [(each.id, each.holder, each.instant, _until(each, now)) for each in found]
-    render.table(f"leases of {opened.config.name}, {len(rows)}", ("id", "holder", "instant", "expires"), rows)
+    render.table(
+        f"leases of {opened.config.name}, {counted(len(rows), 'lease')}", ("id", "holder", "instant", "expires"), rows
+    )
 
 
 @lease.command()
@@ -193,7 +196,11 @@ def list_consumers(common: Common, table: str) -> None:
         print_json([{**consumer_entry(each), "is_expired": not each.is_usable(now)} for each in found])
         return
     rows = [(each.holder, each.instant, _until(each, now)) for each in found]
-    render.table(f"consumers of {opened.config.name}, {len(rows)}", ("name", "has read up to", "expires"), rows)
+    render.table(
+        f"consumers of {opened.config.name}, {counted(len(rows), 'consumer')}",
+        ("name", "has read up to", "expires"),
+        rows,
+    )
 
 
 @consumer.command("delete")

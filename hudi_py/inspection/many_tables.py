@@ -31,6 +31,8 @@ SOME_FAILED: Final = 6
 """Exit code of a run in which at least one table failed."""
 _DONE: Final = frozenset({0, 3})
 """Exit codes of tables that were done: a finding about a table is not a failure of the command."""
+_LINE_BEGINS: Final = '{"table": '
+"""How each line of a journal begins."""
 _SKIPPED_KIND: Final = "NotStarted"
 
 
@@ -260,19 +262,32 @@ def _ignore_interrupts() -> None:
 
 
 def _journalled(path: str | None) -> frozenset[str]:
-    """Tables that a journal names; a line that a killed run left half written is ignored."""
+    """
+    Tables that a journal names; a line that a killed run left half written is ignored.
+
+    Raises:
+        ConfigError: It cannot be read, or is no journal: a list of tables, say, to which nothing must be added.
+    """
     if path is None or not os.path.exists(path):
         return frozenset()
     found = set()
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            for line in file:
+            for number, line in enumerate(file, 1):
+                # A crash of the machine may leave zeros at the end.
+                text = line.strip().strip("\0")
                 try:
-                    entry = json.loads(line)
+                    entry = json.loads(text)
                 except ValueError:
-                    continue
-                if isinstance(entry, dict) and isinstance(entry.get("table"), str):
-                    found.add(entry["table"])
+                    if text.startswith(_LINE_BEGINS) or _LINE_BEGINS.startswith(text):
+                        continue
+                    entry = None
+                if not isinstance(entry, dict) or not isinstance(entry.get("table"), str):
+                    raise ConfigError(
+                        f"--resume {path}: line {number} was not written by a run over many tables, and nothing is "
+                        "added to a file of another kind; give a new file, or that of the run to go on with"
+                    )
+                found.add(entry["table"])
     except OSError as error:
         raise ConfigError(f"--resume {path}: {error.strerror}") from error
     return frozenset(found)

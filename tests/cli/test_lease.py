@@ -28,6 +28,7 @@ def test_a_lease_is_taken_listed_renewed_and_released(run, trips):
     assert ("report", at(1)) == (taken["holder"], taken["instant"])
     (listed,) = run("lease", "list", trips, "--json").json
     assert {**taken, "is_expired": False} == listed
+    assert ", 1 lease\n" in run("lease", "list", trips).out
     renewed = run("lease", "renew", trips, taken["id"], "--ttl", "5h", "--json").json
     assert taken["id"] == renewed["id"]
     assert taken["expires"] < renewed["expires"]

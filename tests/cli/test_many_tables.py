@@ -136,6 +136,20 @@ def test_a_run_goes_on_where_another_stopped(run, lake, tmp_path):
     assert "3 done before" in third.err
 
 
+@pytest.mark.parametrize(
+    "text", ["{list}", "# tables\n", "[1]\n", '{"name": "t"}\n', '{"table": "/a", "exit_code": 0}\nx\n']
+)
+def test_a_file_of_another_kind_is_no_journal(run, lake, tmp_path, text):
+    """``--resume`` with the list of tables, say, is refused before anything is done, and stays as it is."""
+    other = tmp_path / "other"
+    other.write_text(text.replace("{list}", "\n".join(lake)))
+    before = other.read_bytes()
+    result = run("check", "--tables", tmp_path / "list.txt", "--resume", other, *ALONE)
+    assert (result.code, result.out) == (2, "")
+    assert f"--resume {other}: line " in result.err
+    assert other.read_bytes() == before
+
+
 def test_no_table_is_started_after_the_time(run, lake, tmp_path):
     """They are reported as not started, to be tried again."""
     seconds = iter([0.0, 1.0, 100.0, 100.0])

@@ -20,6 +20,10 @@ def test_a_tag_is_a_savepoint_with_a_name(run, table):
     assert listed == run("savepoint", "list", path, "--json").json
     assert ["daily"] == [each["name"] for each in listed]
     assert rows == run("read", path, "--savepoint", "daily", "--json").json
+    heading, *_ = run("tag", "list", path).out.splitlines()
+    assert heading.startswith("tags of ")
+    assert heading.endswith(", 1 tag")
+    assert run("savepoint", "list", path).out.startswith("savepoints of ")
     assert run("tag", "delete", path, "daily", "--json").json["deleted"]
     assert run("tag", "list", path, "--json").json == []
 
