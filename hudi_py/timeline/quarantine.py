@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 
@@ -21,7 +21,7 @@ from hudi_py.model.json_document import parse_json
 from hudi_py.model.tag import Tag
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
-from hudi_py.storage.base import Storage
+from hudi_py.storage.base import Entry, Storage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.deletion import Permit
 from hudi_py.timeline.erasures import noted
@@ -30,6 +30,7 @@ from hudi_py.timeline.timeline import Timeline
 FOLDER: Final = f"{OWN_FOLDER}/quarantine"
 _MANIFEST: Final = "manifest.json"
 _FILES: Final = "files"
+ListFolders: TypeAlias = Callable[[Iterable[str]], Mapping[str, list[Entry]]]
 _EMPTYING: Final = "emptying"  # present from before the first file is deleted for good
 
 
@@ -142,14 +143,27 @@ def removals(storage: Storage) -> tuple[str, ...]:
     )
 
 
-def sizes_held(storage: Storage, manifest: Manifest) -> dict[str, dict[str, int]]:
-    """The files that are in quarantine now: partition path to names and sizes in bytes."""
-    found = {}
-    for path in manifest.files:
-        folder = join_path(manifest.files_folder, path) if path else manifest.files_folder
-        entries = storage.list(folder, details=True)
-        found[path] = {entry.name: entry.size_bytes or 0 for entry in entries if not entry.is_folder}
-    return found
+def sizes_held(storage: Storage, manifest: Manifest, listed: ListFolders | None = None) -> dict[str, dict[str, int]]:
+    """
+    The files that are in quarantine now: partition path to names and sizes in bytes.
+
+    Args:
+        storage: Of the table.
+        manifest: Of the removal.
+        listed: Lists folders with sizes; None for one after the other.
+    """
+    folders = {
+        path: join_path(manifest.files_folder, path) if path else manifest.files_folder for path in manifest.files
+    }
+    entries = (
+        {folder: storage.list(folder, details=True) for folder in folders.values()}
+        if listed is None
+        else listed(folders.values())
+    )
+    return {
+        path: {entry.name: entry.size_bytes or 0 for entry in entries[folder] if not entry.is_folder}
+        for path, folder in folders.items()
+    }
 
 
 def paths_of(files: Mapping[str, Iterable[str]]) -> list[str]:

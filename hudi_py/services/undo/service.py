@@ -26,6 +26,8 @@ import attrs
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError, StorageError
 from hudi_py.fsview.fate import TableFacts, judge_partition_files
+from hudi_py.fsview.lister import FolderLister
+from hudi_py.fsview.listing import listing_threads
 from hudi_py.fsview.loader import load_facts
 from hudi_py.fsview.needs import Failed, Latest, Needed, Unknown
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -36,7 +38,7 @@ from hudi_py.model.words import counted
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.planning.progress import PROGRESS
 from hudi_py.services.undo.result import UndoReport
-from hudi_py.storage.base import Storage, StorageFailure
+from hudi_py.storage.base import Entry, Storage, StorageFailure
 from hudi_py.timeline.archive import is_archived
 from hudi_py.timeline.completions import contents_of, undone_by
 from hudi_py.timeline.contents import Contents
@@ -99,7 +101,7 @@ class UndoService:
         with self._store.lock.held(f"undo of {name}"):
             manifest = self._manifest(name)
             done = self._undone_by(self._store.load(), name)
-            if done is not None and not any(sizes_held(self._storage, manifest).values()):
+            if done is not None and not any(self._held(manifest).values()):
                 # An earlier run was stopped before its last step. No file is left in quarantine.
                 forget(self._storage, name)
                 report = self._report(manifest, manifest.files)
@@ -192,7 +194,7 @@ class UndoService:
         Raises:
             RefusedError: They cannot be put back.
         """
-        held = sizes_held(self._storage, manifest)
+        held = self._held(manifest)
         timeline = self._store.load()
         if manifest.kind != _CLEAN:
             files = {path: {name: names[name] for name in names if name in manifest.files.get(path, {})}
@@ -203,9 +205,9 @@ class UndoService:
         back: dict[str, dict[str, int]] = {}
         gone = []
         facts = cache(partial(load_facts, timeline, self.contents))  # for all partitions, if one has files to judge
+        sizes_there = self._sizes_there(manifest.files)
         for path, names in manifest.files.items():
-            there = self._sizes_there(path)
-            here = held.get(path, {})
+            there, here = sizes_there[path], held.get(path, {})
             self._check_places(manifest, path, here, there)
             # An attempt that was interrupted may have moved some; files that the clean never moved are there, too.
             # -1 marks a file that is in neither place; all of them are counted, so that the message can say how many
@@ -223,8 +225,17 @@ class UndoService:
         if is_emptied(self._storage, manifest) or load_manifest(self._storage, manifest.name) is None:
             raise RefusedError(self._no(manifest, "its time in quarantine is over, and its files are being deleted"))
 
-    def _sizes_there(self, path: str) -> dict[str, int]:
-        return {entry.name: entry.size_bytes or 0 for entry in self._storage.list(path, details=True)}
+    def _held(self, manifest: Manifest) -> dict[str, dict[str, int]]:
+        return sizes_held(self._storage, manifest, self._listed)
+
+    def _sizes_there(self, paths: Iterable[str]) -> dict[str, dict[str, int]]:
+        listed = self._listed(paths)
+        return {path: {each.name: each.size_bytes or 0 for each in entries} for path, entries in listed.items()}
+
+    def _listed(self, folders: Iterable[str]) -> dict[str, list[Entry]]:
+        """Many at once in an object store, because writers wait for the lock."""
+        lister = FolderLister(self._storage, threads=listing_threads(self._storage))
+        return lister.about(dict.fromkeys(folders, True))
 
     def _check_places(self, manifest: Manifest, path: str, here: Mapping[str, int], there: Mapping[str, int]) -> None:
         """A move would replace a file that was written under the same name since; of a copy the size is the same."""
@@ -237,8 +248,9 @@ class UndoService:
         """Archival may have passed the time of a failed write since, and readers take what is older for committed."""
         facts = load_facts(timeline, self.contents)
         completed = {instant.requested_time for instant in timeline.writes.completed()}
+        sizes_there = self._sizes_there(files)
         for path, names in files.items():
-            there = self._sizes_there(path)
+            there = sizes_there[path]
             self._check_places(manifest, path, names, there)
             try:
                 fates = judge_partition_files(facts, path, sorted(there.keys() | names.keys()))
@@ -339,7 +351,7 @@ class UndoService:
         """
         if manifest.tag is None:
             return
-        held = paths_of(sizes_held(self._storage, manifest))
+        held = paths_of(self._held(manifest))
         paths = [join_path(manifest.files_folder, path) for path in held]
         for path, outcome in self._storage.tag_many(paths, manifest.tag, remove=True).items():
             if isinstance(outcome, StorageFailure):
@@ -351,7 +363,7 @@ class UndoService:
 
     def _put_back(self, manifest: Manifest) -> tuple[str, ...]:
         """Move everything that is in quarantine; repeatable."""
-        held = sizes_held(self._storage, manifest)
+        held = self._held(manifest)
         paths = [join_path(path, name) for path, names in held.items() for name in names]
         outcomes = self._storage.move_many(paths, manifest.files_folder, "")
         for path, outcome in outcomes.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from datetime import timedelta
 
@@ -26,14 +25,13 @@ from hudi_py.storage.wrappers import ReadOnlyStorage
 from hudi_py.table import Table
 from hudi_py.timeline import contents, quarantine
 from hudi_py.timeline.timeline import Timeline
-from hudi_py.txn.lease_lock import TABLE_LOCK
 from support.crash_points import interruptions
 from support.laws import examples
 from support.tables import NOW, TableBuilder, at, data_files
+from support.together import LOCKED, Together
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 OLD_MS = int((NOW - timedelta(days=30)).timestamp() * 1000)
-STORAGE_LOCK = "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"
 STRANGER = at(2)[:-7] + "1500000"  # between two commits
 
 
@@ -422,33 +420,12 @@ def test_folders_in_order_are_passed_over_and_no_others(names, is_cleaned):
     assert suspicion.files_seen == len(files)
 
 
-class Together(MemoryStorage):
-    """Once somebody holds the table's lock, two partitions are listed at the same time, or none is."""
-
-    def __init__(self, root: str, files: dict[str, bytes]) -> None:
-        super().__init__(root, clock_ms=lambda: OLD_MS)
-        for path, content in files.items():
-            self.replace(path, content)
-        self.both = threading.Barrier(2)
-        self.is_locked = False
-
-    def swap(self, path, data, version):
-        self.is_locked |= path == TABLE_LOCK
-        return super().swap(path, data, version)
-
-    def list(self, folder, *, details=False):
-        if self.is_locked and folder in ("r0", "r1"):
-            self.both.wait(timeout=10)
-        return super().list(folder, details=details)
-
-
 @LAYOUTS
 def test_folders_in_an_object_store_are_listed_at_once_while_writers_wait(layout):
     """Each is a round trip there, and the last look at them is under the lock."""
     builder = history(layout)
     strangers = {orphan(builder, partition=partition) for partition in ("r0", "r1")}
-    storage = Together("s3://lake/trips", builder.storage.files())
-    locked = {"hoodie.write.lock.provider": STORAGE_LOCK}
-    report = Table(storage, settings=locked, clock=builder.clock).orphans(older_than="1d")
+    storage = Together(builder.storage.files(), OLD_MS)
+    report = Table(storage, settings=LOCKED, clock=builder.clock).orphans(older_than="1d")
     assert set(report.done) == strangers
     assert storage.is_locked
