@@ -103,8 +103,9 @@ def first_log_gone(
     timeline: Timeline,
     context: ViewContext,
     time: str,
-    left: Iterable[FileSlice],
+    newest: Mapping[GroupKey, str],
     *,
+    with_pending: bool = False,
     of: Callable[[str, LogFile], bool] = lambda _path, _log: True,
 ) -> str | None:
     """
@@ -117,14 +118,15 @@ def first_log_gone(
         timeline: The active timeline.
         context: View context of the table at *time*.
         time: Instant time.
-        left: The newest slice at *time* of each file group that still has one.
+        newest: Of each file group that still has files of *time*, the time of the newest one; as `newest_in`.
+        with_pending: As `deleted_since`.
         of: Selects the log files that count, by partition path and file.
 
     Raises:
         CorruptMetadata: A clean is damaged, or the archive.
     """
     store = contents.store
-    deleted = deleted_since(contents, timeline, time, with_pending=False)
+    deleted = deleted_since(contents, timeline, time, with_pending=with_pending)
     replaced: Mapping[GroupKey, str] | None = None
     # Copy-on-write tables have no log files, and need not read their archive for them.
     has_logs = store.config.table_type is TableType.MERGE_ON_READ
@@ -133,10 +135,6 @@ def first_log_gone(
         replaced = archived.replaced
         for partition, cleaned in archived.cleaned.items():
             deleted.setdefault(partition, []).extend(cleaned)
-    newest: dict[GroupKey, str] = {}
-    for each in left:
-        times = (each.base_instant_time, *(log.instant_time for log in each.log_files))
-        newest[each.partition_path, each.file_id] = max(times)
     counted = [
         (partition, log)
         for partition, names in deleted.items()
@@ -162,6 +160,16 @@ def first_log_gone(
         return None
     replaced = load_archived_replaced(store.storage, store.config) if replaced is None else replaced
     return gone({**replaced, **context.replaced})
+
+
+def newest_in(slices: Iterable[FileSlice]) -> dict[GroupKey, str]:
+    """Of each file group, the time of the newest file of its slice."""
+    return {
+        (each.partition_path, each.file_id): max(
+            (each.base_instant_time, *(log.instant_time for log in each.log_files))
+        )
+        for each in slices
+    }
 
 
 def _is_of(partition: str, name: str, of: Callable[[str, BaseFile], bool]) -> bool:

@@ -16,7 +16,7 @@ from hudi_py.config import keys
 from hudi_py.errors import RefusedError
 from hudi_py.fsview.as_of import readable_slices
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition
-from hudi_py.fsview.gone import first_gone, first_log_gone
+from hudi_py.fsview.gone import first_gone, first_log_gone, newest_in
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.planned import views
@@ -164,7 +164,9 @@ class EarlierSnapshot(Snapshot):
             self._contents, self.timeline, self.view_context, self.requested_time, bases_of(found), with_pending=False
         )
         if gone is None:
-            gone = first_log_gone(self._contents, self.timeline, self.view_context, self.requested_time, found)
+            gone = first_log_gone(
+                self._contents, self.timeline, self.view_context, self.requested_time, newest_in(found)
+            )
         if gone is not None:
             raise RefusedError(
                 f"the table cannot be read as of {self.requested_time}: {which_clean(self._contents, gone)} deleted "

@@ -13,7 +13,7 @@ from hudi_py.errors import RefusedError, UnsupportedTable
 from hudi_py.fsview.as_of import context_as_of, readable_slices
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.checked import CheckedListing
-from hudi_py.fsview.gone import first_gone, first_log_gone
+from hudi_py.fsview.gone import first_gone, first_log_gone, newest_in
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice, LogFile, parse_base_file, parse_log_file
 from hudi_py.model.instant import Instant
@@ -223,7 +223,7 @@ class RangeContents:
         )
         if gone is None:
             gone = first_log_gone(
-                self._contents, self._timeline, self.context, until, slices, of=self._is_log_of_range()
+                self._contents, self._timeline, self.context, until, newest_in(slices), of=self._is_log_of_range()
             )
         if gone is not None:
             raise RefusedError(
