@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from functools import partial
 
 import pyarrow as pa
@@ -21,7 +21,6 @@ from hudi_py.timeline import quarantine
 from support import writes
 from support.meanwhile import Meanwhile
 from support.tables import NOW, TableBuilder, at, data_files
-from support.together import LOCKED, Together
 
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 SETTINGS = {"hoodie_py.clean.quarantine": True}
@@ -498,19 +497,3 @@ def test_a_second_undo_says_that_it_is_done(layout):
         opened(builder.storage, builder.clock).undo(clean)
     assert builder.storage.files() == before
     assert data_files(builder.storage) == data_files(history(layout).storage)
-
-
-@LAYOUTS
-@pytest.mark.parametrize("kind", ["clean", "orphans"])
-def test_folders_in_an_object_store_are_listed_at_once_while_writers_wait(layout, kind):
-    """Those of the table, and those in quarantine."""
-    builder = history(layout) if kind == "orphans" else cleaned(layout)[0]
-    if kind == "orphans":
-        for partition in ("r0", "r1"):
-            builder.put(f"{partition}/{builder.base_name('x', at(1)[:-7] + '1500000')}")
-        builder.table().orphans(now=datetime(2099, 1, 1, tzinfo=timezone.utc))
-    (name,) = quarantine.removals(builder.storage)
-    storage = Together(builder.storage.files())
-    report = Table(storage, settings=LOCKED, clock=builder.clock).undo(name)
-    assert {path.partition("/")[0] for path in report.restored} == {"r0", "r1"}
-    assert storage.is_locked
