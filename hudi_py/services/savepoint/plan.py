@@ -169,9 +169,10 @@ def newest_held(held: Mapping[str, Iterable[str]]) -> dict[GroupKey, str]:
     """Of each file group of a savepoint, the time of its newest file."""
     newest: dict[GroupKey, str] = {}
     for path, names in held.items():
-        for each in filter(None, map(parse_data_file, names)):
-            key = (path, each.file_id)
-            newest[key] = max(newest.get(key, ""), each.instant_time)
+        for each in map(parse_data_file, names):
+            if each is not None:
+                key = (path, each.file_id)
+                newest[key] = max(newest.get(key, ""), each.instant_time)
     return newest
 
 
