@@ -331,7 +331,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f"{__name__}.{module}"), name)
     except ImportError as error:
         if module.startswith("spark.") and (error.name or "").partition(".")[0] != __name__:
-            raise ConfigError(f"hudi_py.{name} needs Spark: pip install 'hudi_py[spark]' ({error})") from error
+            raise ConfigError(f"hudi_py.{name} needs Spark ({error}); pip install 'hudi_py[spark]'") from error
         raise
     # From now on Python finds the name by itself, without this function.
     globals()[name] = value

@@ -49,7 +49,7 @@ def _listed(database: str, source: str, options: Mapping[str, str]) -> Iterator[
         import boto3
         from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
     except ModuleNotFoundError as error:
-        raise ConfigError(f"{source} needs boto3: pip install 'hudi_py[glue]'") from error
+        raise ConfigError(f"{source} needs boto3; pip install 'hudi_py[glue]'") from error
     given = {name: options[option] for option, name in _CLIENT_OPTIONS.items() if option in options}
     try:
         # A session of its own: the default one is not made for threads.

@@ -105,4 +105,4 @@ def require(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        raise ConfigError(f"rows as {package} need a package that is missing: pip install {package}") from error
+        raise ConfigError(f"rows as {package} need a package that is missing; pip install {package}") from error

@@ -106,7 +106,7 @@ def _remote(location: str, scheme: str, options: Mapping[str, str] | None, read_
         fsspec.get_filesystem_class(scheme)
     except ImportError as error:
         wanted = f"fsspec {package}".strip()
-        raise ConfigError(f"{scheme}:// storage needs packages that are missing: pip install {wanted}") from error
+        raise ConfigError(f"{scheme}:// storage needs packages that are missing; pip install {wanted}") from error
     except ValueError as error:
         raise ConfigError(
             f"{scheme}:// is not supported by fsspec; use a local path, file://, s3:// or another fsspec protocol"

@@ -66,15 +66,16 @@ def test_bad_locations_are_explained(location, message):
 
 
 def test_missing_package_is_named(monkeypatch):
-    """Instead of an ImportError from the depth of a library."""
+    """Instead of an ImportError from the depth of a library; what to install is all the advice."""
     fsspec = pytest.importorskip("fsspec", reason="URLs need fsspec")
 
     def missing(scheme: str) -> None:
         raise ImportError("Install s3fs to access S3")
 
     monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
-    with pytest.raises(ConfigError, match="pip install fsspec s3fs"):
+    with pytest.raises(ConfigError) as refused:
         open_storage("s3a://bucket/table")
+    assert refused.value.fix == "pip install fsspec s3fs"
 
 
 def test_local_storage_imports_no_remote_library():
