@@ -34,6 +34,7 @@ from hudi_py.table_statements import (
     logs_before,
     nulls_of,
     refuse_twice,
+    refuse_unordered,
     row_of_nulls,
     with_values,
 )
@@ -163,14 +164,19 @@ class Merge:
         # Rows of all clauses together: one row may match several source rows, and the table may have a key twice.
         refuse_twice(_concat([change.stored.select([KEY, PATH]) for change in changes]), "the table has")
         before = logs_before(table)
-        if before is not None:
-            for change in changes:
+        for change in changes:
+            if before is not None:
                 before.check(change.stored, change.updated)
+            if change.updated is not None:
+                refuse_unordered(table, change.updated, change.stored)
         parts = [change.updated for change in changes if change.updated is not None]
         updated = sum(part.num_rows for part in parts)
         if self._of(Rows.NEW):
             new = self.source.take(_array(np.setdiff1d(np.arange(self.source.num_rows), right)))
-            parts += self._inserted(new, schema, generator)
+            inserts = [*self._inserted(new, schema, generator)]
+            for part in inserts:
+                refuse_unordered(table, part)
+            parts += inserts
         rows = _concat(parts)
         deleted = _concat([change.stored.select([KEY, PATH, FILE]) for change in changes if change.updated is None])
         inserted = 0 if rows is None else rows.num_rows - updated

@@ -23,6 +23,7 @@ from hudi_py.rows.condition import Condition, Where
 from hudi_py.rows.expression import Expression
 from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.log_rules import log_rules_of
+from hudi_py.rows.precedence import merge_rules_of, refuse_nulls
 from hudi_py.rows.stored_keys import FILE, KEY, PATH
 from hudi_py.rows.where import conditions_of
 from hudi_py.table_view import TableView
@@ -124,6 +125,7 @@ class _Update:
         before = logs_before(table)
         if before is not None:
             before.check(stored, rows)
+        refuse_unordered(table, rows, stored)
         return Found(rows=rows, updated=rows.num_rows, before=before)
 
 
@@ -245,6 +247,25 @@ def as_stored(column: Any, field: Any) -> Any:
         raise WriteError(
             f"column {field.name!r}: {column.type} cannot be converted to {field.type}: {error}"
         ) from error
+
+
+def refuse_unordered(table: TableView, rows: pa.Table, stored: pa.Table | None = None) -> None:
+    """
+    Raise if rows come to lack an ordering value, as in an upsert: Apache Hudi fails where it compares them later.
+
+    Args:
+        table: Says by which columns rows are ordered.
+        rows: As they are to be written.
+        stored: The same rows as they are; those that lack the value already may. None for new rows.
+
+    Raises:
+        WriteError: They do.
+    """
+    for name in merge_rules_of(table.config.properties).batch_fields:
+        lacks = compute.is_null(rows.column(name))
+        if stored is not None:
+            lacks = compute.and_not(lacks, compute.is_null(stored.column(name)))
+        refuse_nulls(name, compute.sum(lacks).as_py() or 0)
 
 
 def refuse_twice(rows: pa.Table | None, who: str) -> None:

@@ -75,3 +75,26 @@ def test_rows_that_lack_a_value(peer, tmp_path, kind):
                 continue
             assert they_refuse == we_refuse == ("key" in case), (case, operation)
             assert shown(peer, theirs) == shown(peer, ours), (case, operation)
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_real_hudi_updates_what_statements_leave(peer, tmp_path, kind):
+    """None leaves a row without an ordering value, at which Hudi would fail when it updates the row."""
+    settings = {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "region",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.table.type": kind,
+        "hoodie.write.table.version": str(peer.table_version),
+        "hoodie.metadata.enable": "false",
+    }
+    hudi_py.write(tmp_path / "t", rows(("a", "eu", 1), ("b", "us", 1)), settings=settings)
+    table = hudi_py.open_table(tmp_path / "t", settings=settings)
+    merge = table.merge(rows(("b", "us", None)), on="id").when_matched_update()
+    insert = table.merge(rows(("c", "us", None)), on="id").when_not_matched_insert()
+    for statement in (lambda: table.update({"ts": "null"}, where="id = 'a'"), merge.execute, insert.execute):
+        ended(statement, WriteError)
+    newer = [("a", "eu", 2), ("b", "us", 2), ("c", "us", 2)]
+    peer.write(tmp_path / "t", rows(*newer), "upsert", settings)
+    assert shown(peer, tmp_path / "t") == sorted(str(list(row)) for row in newer)

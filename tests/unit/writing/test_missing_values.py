@@ -110,3 +110,35 @@ def test_what_only_the_rows_require(tmp_path):
     rows = pa.RecordBatch.from_pylist([GOOD[0] | {"ts": None}], strict)
     with pytest.raises(WriteError, match="column 'ts' is null in 1 place"):
         hudi_py.write(tmp_path / "t", rows, operation="bulk_insert", settings=SETTINGS)
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_statements_leave_no_row_without_an_ordering_value(tmp_path, kind, version):
+    """
+    Neither changed nor inserted rows come to lack one, as in an upsert; those that lack one may be changed and mended.
+
+    Where log files are ordered, too, the refusal says that the changed row would not be seen.
+    """
+    settings = SETTINGS | {"hoodie.datasource.write.table.type": kind, "hoodie.write.table.version": version}
+    settings["hoodie.datasource.write.precombine.field"] = settings.pop("hoodie.table.ordering.fields")
+    rows = [{"id": "a", "region": "eu", "ts": 1}, {"id": "b", "region": "eu", "ts": None}]
+    hudi_py.write(tmp_path / "t", pa.Table.from_pylist(rows, SCHEMA), operation="insert", settings=settings)
+    table = hudi_py.open_table(tmp_path / "t", settings=settings)
+
+    def source(key):
+        return pa.Table.from_pylist([{"id": key, "region": "eu", "ts": None}], SCHEMA)
+
+    refused_statements = (
+        lambda: table.update({"ts": "null"}, where="id is not null"),
+        lambda: table.merge(source("a"), on="id").when_matched_update().execute(),
+        lambda: table.merge(source("z"), on="id").when_not_matched_insert().execute(),
+        lambda: table.merge(source("z"), on="id").when_not_matched_by_source_update({"ts": "null"}).execute(),
+    )
+    for statement in refused_statements:
+        with pytest.raises(WriteError, match=r"ordering field 'ts' is null in 1 row|updated rows would not be seen"):
+            statement()
+    assert sorted(table.rows().to_arrow().to_pylist(), key=lambda row: row["id"]) == rows
+    table.merge(source("b"), on="id").when_matched_update().execute()
+    table.update({"ts": "2"}, where="id = 'b'")
+    assert sorted(table.rows(columns=["ts"]).to_arrow()["ts"].to_pylist()) == [1, 2]
