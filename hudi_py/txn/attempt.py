@@ -59,8 +59,9 @@ class Attempt:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._heart.stop()
-        # A killed process cannot write that it failed; its number and its heartbeat show it.
-        if isinstance(error, HudiError) and self._note:
+        # A killed process cannot write that it failed; its number and its heartbeat show it. One that is interrupted by
+        # hand (Ctrl-C) lives on, and can.
+        if error is not None and self._note:
             with contextlib.suppress(HudiError):  # the error of the attempt is the one that counts
                 # Another process may have taken this attempt back and made its own since.
                 if _read(self._storage, self._time) == self._note:
