@@ -72,7 +72,7 @@ def job_of(
         instant_time=transaction.instant_time,
         operation=operation,
         context=table.view_context,
-        needed={} if searches_none else needed.of_write(),
+        needed={} if searches_none else needed.required(),
         schema=schema.schema,
         avro_schema=schema.text,
         keys=generator,

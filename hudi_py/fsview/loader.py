@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 import attrs
 
@@ -23,12 +22,6 @@ from hudi_py.timeline.archive import has_archive, load_archived, load_archived_c
 from hudi_py.timeline.completions import content_of, contents_of, undone_by
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
-
-_SERVICES_OF_LAYOUT_1: Final = {
-    TableType.COPY_ON_WRITE: frozenset({Action.REPLACE_COMMIT}),
-    TableType.MERGE_ON_READ: frozenset({Action.REPLACE_COMMIT, Action.COMMIT}),
-}
-"""Actions that a completed clustering or compaction has on the timeline."""
 
 
 @attrs.frozen
@@ -133,8 +126,13 @@ def load_savepoints(timeline: Timeline, contents: Contents) -> dict[str, HeldFil
     """
     Requested time of each completed savepoint to the files that it protects: partition path to names.
 
-    A clustering or compaction that was requested before the savepoint's commit, and completed after the savepoint was
-    created, belongs to the state that a restore ends in, but the savepoint does not name its files. They are included.
+    What was requested before the savepoint's commit, and completed after it (a long write of another writer, a
+    clustering, a compaction), belongs to the state that a restore by requested times ends in, and to none by completion
+    (B-29). The savepoint names the files of one of the two at most; those of both are included.
+
+    Raises:
+        ConflictError: A commit was archived or rolled back meanwhile.
+        CorruptMetadata: A savepoint does not decode, or a commit from which it is seen what belongs to that state.
     """
     found = {}
     for instant in timeline.completed(Action.SAVEPOINT):
@@ -147,32 +145,35 @@ def load_savepoints(timeline: Timeline, contents: Contents) -> dict[str, HeldFil
 def _completed_later(
     timeline: Timeline, contents: Contents, savepoint: Instant, held: Mapping[str, frozenset[str]]
 ) -> Mapping[str, frozenset[str]]:
-    """Files of the newest slices at a savepoint's time whose writes may have completed after it was created."""
+    """Files that a restore to a savepoint needs because of writes that may have completed after its commit."""
     time = savepoint.requested_time
-    table_type = contents.store.config.table_type
-    times = {
-        instant.requested_time
-        for instant in timeline.writes.completed()
-        if _may_be_later(instant, savepoint, table_type)
-    }
+    # Archived, its completion is unknown here; that of the savepoint is later.
+    commit = next((each for each in timeline.writes.completed() if each.requested_time == time), savepoint)
+    completed = timeline.writes.completed()
+    times = {each.requested_time for each in completed if _may_be_later(each, commit)}
     if not times:
         return {}
-    found = {}
-    for path, names in NeededFiles(contents, timeline, time).by_partition.items():
-        more = {name for name in names - held.get(path, frozenset()) if _written_at(name) in times}
-        if more:
-            found[path] = frozenset(more)
-    return found
+    found: dict[str, frozenset[str]] = {}
+    for path, names in NeededFiles(contents, timeline, time).required().items():
+        found[path] = frozenset(name for name in names if _written_at(name) in times)
+    if commit.completion_time is not None:
+        # Version 9 restores by completion: without those writes, so with what they replaced.
+        last = commit.completion_time
+        before = frozenset(i.requested_time for i in completed if i.completion_time and i.completion_time <= last)
+        for path, names in NeededFiles(contents, timeline, counted=before).required().items():
+            found[path] = found.get(path, frozenset()) | names
+    more = {path: names - held.get(path, frozenset()) for path, names in found.items()}
+    return {path: names for path, names in more.items() if names}
 
 
-def _may_be_later(write: Instant, savepoint: Instant, table_type: TableType) -> bool:
-    # The savepoint names everything up to its time; a restore undoes what was requested later.
-    if write.requested_time >= savepoint.requested_time:
+def _may_be_later(write: Instant, commit: Instant) -> bool:
+    # The savepoint names everything up to the time of its commit; a restore undoes what was requested later.
+    if write.requested_time >= commit.requested_time:
         return False
-    if write.completion_time is None or savepoint.completion_time is None:  # layout 1 has no completion times
-        # In doubt the files are held: a service of layout 1 may have completed at any time after its request.
-        return write.action in _SERVICES_OF_LAYOUT_1[table_type]
-    return write.completion_time > savepoint.completion_time
+    # Layout 1 has no completion times: in doubt the files are held.
+    if write.completion_time is None or commit.completion_time is None:
+        return True
+    return write.completion_time > commit.completion_time
 
 
 def _written_at(name: str) -> str | None:

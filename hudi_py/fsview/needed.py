@@ -138,9 +138,9 @@ class NeededFiles:
         """Number of files that the latest slices of a partition must have according to the commits read so far."""
         return len(self._bases.get(partition_path, ())) + len(self._logs.get(partition_path, ()))
 
-    def of_write(self) -> Mapping[str, frozenset[str]]:
+    def required(self) -> Mapping[str, frozenset[str]]:
         """
-        As `by_partition`, for a write, which must not continue without them.
+        As `by_partition`, for a write or a deletion, which must not continue without them.
 
         Raises:
             ConflictError: A commit was archived or rolled back meanwhile.

@@ -183,7 +183,7 @@ def _job(table: Table, time: str, operation: str, schema: pa.Schema, *, small_fi
         instant_time=time,
         operation=operation,
         context=table.view_context,
-        needed=NeededFiles(table.contents, table.timeline).of_write(),
+        needed=NeededFiles(table.contents, table.timeline).required(),
         schema=schema,
         avro_schema=table.schema_text() or format_record_schema(schema, table.config.name),
         keys=_keys(table),

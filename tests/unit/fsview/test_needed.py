@@ -221,7 +221,7 @@ def test_nothing_is_told_of_a_commit_that_is_gone_by_then(root, gone, layout):
         assert not files.are_newest("eu", {*names, f"d_0-1-0_{at(1)}.parquet"}, ())
         for _ in range(2):
             with pytest.raises(ConflictError, match="another process archived or undid it meanwhile; try again"):
-                files.of_write()
+                files.required()
         assert (files.by_partition, files.sizes) == ({}, {})
 
 
