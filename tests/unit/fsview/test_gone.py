@@ -10,7 +10,7 @@ import pytest
 from hudi_py.errors import RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import ViewContext
-from hudi_py.fsview.gone import first_gone, first_log_gone, gone_at
+from hudi_py.fsview.gone import first_gone, first_log_gone, gone_at, newest_in
 from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
 from hudi_py.model.instant import State
 from hudi_py.model.instant_time import parse_instant_time
@@ -194,10 +194,10 @@ def test_a_log_file_that_is_gone_is_missed_at_times_that_had_it(written, replace
                 and not (replaced_at is not None and replaced_at <= time)
             )
             for each in left:
-                told = first_log_gone(table.contents, table.timeline, seen, at(time), [each])
+                told = first_log_gone(table.contents, table.timeline, seen, at(time), newest_in([each]))
                 assert told == (f"r0/{name}" if is_missed else None), (suffix, time, committed, each)
             others = {"of": lambda _path, log: log.instant_time != at(written)}
-            assert first_log_gone(table.contents, table.timeline, seen, at(time), (), **others) is None
+            assert first_log_gone(table.contents, table.timeline, seen, at(time), {}, **others) is None
     assert ask(builder, 4, lambda _path, base: base.file_id == "a") is None  # no base file among them
 
 
@@ -212,4 +212,4 @@ def test_a_log_file_that_an_archived_clean_took_is_missed_too():
     builder.table(compact_inline_trigger_strategy="TIME_ELAPSED").archive(keep_min_commits=1, keep_max_commits=2)
     table = builder.table()
     assert not table.timeline.of(("clean",))
-    assert first_log_gone(table.contents, table.timeline, context((1, 2), None), at(1), ())
+    assert first_log_gone(table.contents, table.timeline, context((1, 2), None), at(1), {})
