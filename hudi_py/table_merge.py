@@ -20,6 +20,7 @@ from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import NOT_DATA
+from hudi_py.formats.schema_evolution import new_fields
 from hudi_py.model.words import counted
 from hudi_py.rows.condition import Condition, Where, Word, leaves_of
 from hudi_py.rows.expression import Expression
@@ -198,8 +199,13 @@ class Merge:
                 raise ConfigError(f"a merge on {name!r}, a column of {schema.field(name).type}, which is not compared")
         asked = _names_in(self.clauses)  # a column that decides need not be one of the table
         foreign = [name for name in self.source.column_names if name not in {*schema.names, *NOT_DATA, *asked}]
+        shared = [field for field in self.source.schema if field.name in schema.names]
+        foreign += [name for each in shared for name in new_fields(each.type, schema.field(each.name).type, each.name)]
         if foreign and any(clause.takes_all for clause in self.clauses):
-            raise ConfigError(f"the source has a column {foreign[0]!r}, which the table does not have; leave it out")
+            raise ConfigError(
+                f"the source has a column {foreign[0]!r}, which the table does not have; leave it out, or upsert rows "
+                "with it first"
+            )
         for clause in self.clauses:
             if clause.values is not None and clause.rows is Rows.NEW:
                 check_settable(clause.values, None, schema)

@@ -71,7 +71,7 @@ def conform_array(array: Array, target: pa.DataType, path: str, convert: Convert
     Cast one column. Whether a value is null where the target has none is not looked at.
 
     Args:
-        array: Values of a type that `schema_evolution.fits` accepts for *target*.
+        array: Values of a type from which `hudi_py.formats.schema_evolution` makes *target*.
         target: A storage type.
         path: The column's name for errors, dotted when nested.
         convert: As for `conform_batch`.

@@ -134,29 +134,76 @@ def parse_record_schema(text: str, types: type[AvroTypes] | None = None) -> pa.S
         raise CorruptMetadata(f"the table's Avro schema is malformed: {error!r}") from error
 
 
-def append_fields(text: str, widened: pa.Schema) -> str:
+def evolved_text(text: str, widened: pa.Schema) -> str:
     """
-    Add the new and promoted columns of *widened* to a schema text, and leave the rest of the text unchanged.
+    Add the new and promoted columns of *widened* to a schema text, at any depth, and leave the rest of it unchanged.
 
     Args:
         text: The table's current schema, without meta columns.
-        widened: The table's columns in order, some with a promoted type, then new columns.
+        widened: The table's columns in order, some with wider types or more fields, then new columns.
 
     Returns:
         The text for the next commit.
+
+    Raises:
+        ConfigError: Columns share a type by its name, and only one of them is changed.
     """
     record = _load(text)
-    # Unchanged fields keep their JSON: docs and namespaces that other writers put there would be lost otherwise.
-    present = {field["name"]: field for field in _data_fields(record)}
-    old = parse_record_schema(text)
-    name, namespace = record["name"], record.get("namespace", "")
-    fields = []
-    for field in widened:
-        if field.name in present and old.field(field.name) == field:
-            fields.append(present[field.name])
-        else:
-            fields.append({**present.get(field.name, {}), **_avro_field(field, _join(namespace, name))})
-    return _dump({**record, "fields": fields})
+    data = {**record, "fields": _data_fields(record)}
+    evolved = _dump(_evolved_record(data, parse_record_schema(text), widened, ""))
+    # A type that has a name is written out once and meant wherever its name stands.
+    if parse_record_schema(evolved) != widened:
+        raise ConfigError(
+            "the table's schema uses one named type in several columns, so that one of them cannot get fields or "
+            "types of its own; write the new values under a new column"
+        )
+    return evolved
+
+
+def _evolved_record(avro: dict[str, Any], was: Iterable[Field], now: Iterable[Field], namespace: str) -> dict[str, Any]:
+    """The Avro of a record with the fields *now*; fields that stay keep their JSON, docs and namespaces included."""
+    full = _full_name(avro, namespace)
+    present, known = {field["name"]: field for field in avro["fields"]}, {field.name: field for field in was}
+    fields = [
+        {
+            **present[field.name],
+            "type": _evolved_type(present[field.name]["type"], known[field.name], field, field.name, full),
+        }
+        if field.name in present
+        else _avro_field(field, full)
+        for field in now
+    ]
+    return {**avro, "fields": fields}
+
+
+def _evolved_type(avro: Any, was: Field, now: Field, name: str, full: str) -> Any:
+    """
+    The Avro type of a field that may have a wider type now.
+
+    Args:
+        avro: Its type before.
+        was, now: The field before and now.
+        name: Name of the column or of the field of a struct, also inside lists and maps.
+        full: Full name of the record that has it.
+    """
+    if was.type == now.type:
+        return avro
+    if isinstance(avro, list):  # a union with null
+        return [each if each == "null" else _evolved_type(each, was, now, name, full) for each in avro]
+    kind = None if isinstance(avro, str) else avro["type"]
+    if isinstance(kind, (dict, list)):
+        return {**avro, "type": _evolved_type(kind, was, now, name, full)}
+    old: Any = was.type
+    new: Any = now.type
+    if kind == "record":
+        return _evolved_record(avro, old, new, full.rpartition(".")[0])
+    if kind == "array":
+        return {**avro, "items": _evolved_type(avro["items"], old.value_field, new.value_field, name, full)}
+    if kind == "map":
+        return {**avro, "values": _evolved_type(avro["values"], old.item_field, new.item_field, name, full)}
+    if pa.types.is_nested(old):  # a type that is written out elsewhere
+        return avro
+    return _avro_type(now.with_nullable(nullable=False), name, full)
 
 
 def storage_type(incoming: pa.DataType, path: str) -> pa.DataType:
@@ -200,13 +247,14 @@ def storage_type(incoming: pa.DataType, path: str) -> pa.DataType:
             raise ConfigError(f"column {path!r} is {incoming}; keys of a map must be strings")
         value = incoming.item_field
         stored = storage_type(value.type, f"{path}.value")
-        return _map_of(pa.field("value", stored, value.nullable))
+        return map_of_texts(pa.field("value", stored, value.nullable))
     if incoming in _PRIMITIVES:
         return incoming
     raise ConfigError(f"column {path!r} is {incoming}, which a Hudi table cannot store; {_advice(incoming)}")
 
 
-def _map_of(value: Field) -> pa.DataType:
+def map_of_texts(value: Field) -> pa.DataType:
+    """Return the type of maps from texts to values of a field."""
     make: Any = pa.map_  # the stubs only accept a type as value, but only a field can say "not null"
     arrow: pa.DataType = make(pa.string(), value)
     return arrow
@@ -391,7 +439,7 @@ class AvroTypes:
         if kind == "array":
             return pa.list_(self._field("element", avro["items"], namespace, f"{path}.element"))
         if kind == "map":
-            return _map_of(self._field("value", avro["values"], namespace, f"{path}.value"))
+            return map_of_texts(self._field("value", avro["values"], namespace, f"{path}.value"))
         if (kind, logical) == ("fixed", "decimal"):
             return pa.decimal128(avro["precision"], avro.get("scale", 0))
         return _ARROW_OF.get((kind, logical)) or self.other(avro, kind, logical, path)

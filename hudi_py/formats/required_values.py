@@ -29,7 +29,7 @@ def count_missing(column: Array, field: Field) -> Iterator[tuple[str, int]]:
     What is below a null is not missing: a struct that is null has no fields.
 
     Args:
-        column: Values of a type that `hudi_py.formats.schema_evolution.fits` accepts for that of *field*.
+        column: Values of a type from which `hudi_py.formats.schema_evolution` makes that of *field*.
         field: Says what is required; its name begins the paths.
     """
     yield from _missing(column, field, field.name)

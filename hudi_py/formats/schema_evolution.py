@@ -1,24 +1,31 @@
 """
 Decides whether rows fit a table's schema: as it is, by widening it, or not at all.
 
-Allowed are new columns (always nullable and at the end, because older files do not have them), and at the top level int
-to long and float to double. The nullability of existing columns never changes; `conform` checks that the values of new
-rows respect it.
+Allowed are, for columns and for the fields of structs at any depth: new ones (always nullable and at the end, because
+older files do not have them), int to long and float to double, another order, and rows without a nullable one. The
+nullability of existing ones never changes; `conform` checks that the values of new rows respect it.
 
-Source: Hudi 1.1.1, ``AvroSchemaCompatibility``, ``AvroSchemaEvolutionUtils``; narrower than Hudi on purpose.
+Source: Hudi 1.1.1, ``AvroSchemaCompatibility``, ``AvroSchemaEvolutionUtils``; narrower than Hudi on purpose: integers
+do not become floats or doubles, and nothing becomes text or bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 import attrs
 import pyarrow as pa
 
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import Field
-from hudi_py.formats.record_schema import append_fields, format_record_schema, parse_record_schema, storage_schema
+from hudi_py.formats.record_schema import (
+    evolved_text,
+    format_record_schema,
+    map_of_texts,
+    parse_record_schema,
+    storage_schema,
+)
 
 _PROMOTIONS: Final[Mapping[pa.DataType, pa.DataType]] = {pa.int32(): pa.int64(), pa.float32(): pa.float64()}
 
@@ -31,9 +38,10 @@ class ResolvedSchema:
     Args:
         text: Avro text for ``extraMetadata.schema`` of the commit, without meta columns.
         schema: The same as storage schema.
-        added: Names of new columns.
-        promoted: Names of columns whose type was widened.
-        cautions: Sentences about new columns that some readers of the table do not support.
+        added: Names of new columns; new fields inside of columns with dots, below ``element`` of lists and ``value`` of
+            maps.
+        promoted: Names of columns whose type was widened, and of fields inside of columns, as *added*.
+        cautions: Sentences about new columns and types that some readers of the table do not support.
     """
 
     text: str
@@ -60,35 +68,25 @@ def resolve_schema(table_text: str | None, incoming: pa.Schema, table_name: str)
     rows = storage_schema(incoming)
     if table_text is None:
         text = format_record_schema(rows, table_name)
-        return ResolvedSchema(text=text, schema=rows, cautions=_cautions(rows, rows.names))
+        return ResolvedSchema(text=text, schema=rows, cautions=_cautions(rows))
 
     table = parse_record_schema(table_text)
-    _refuse_missing(table, rows)
-    columns, added, promoted = [], [], []
-    for field in table:
-        unified = _unify(field, rows.field(field.name)) if field.name in rows.names else field
-        columns.append(unified)
-        if unified != field:
-            promoted.append(field.name)
-    for field in rows:
-        if field.name not in table.names:
-            # Whatever the rows say: files that were written before have no values for it.
-            columns.append(field.with_nullable(nullable=True))
-            added.append(field.name)
+    changes = _Changes()
+    columns = list(_unified_fields(table, rows, "", changes))
     widened = storage_schema(pa.schema(columns))  # a new column may clash with a present one by case
     # Unchanged rows keep the text byte for byte, so other writers do not see a new schema.
-    text = append_fields(table_text, widened) if added or promoted else table_text
+    text = evolved_text(table_text, widened) if changes.added or changes.promoted else table_text
     return ResolvedSchema(
         text=text,
         schema=widened,
-        added=tuple(added),
-        promoted=tuple(promoted),
-        cautions=_cautions(widened, added),
+        added=tuple(changes.added),
+        promoted=tuple(changes.promoted),
+        cautions=(*_cautions(changes.added.values()), *_caution_of_wider(changes.promoted)),
     )
 
 
-def _cautions(schema: pa.Schema, names: Iterable[str]) -> tuple[str, ...]:
-    added = [schema.field(name) for name in names]
+def _cautions(fields: Iterable[Field]) -> tuple[str, ...]:
+    added = list(fields)
     zoneless = ", ".join(field.name for field in added if _holds_local_time(field.type))
     foreign = ", ".join(field.name for field in added if not str(field).isascii())
     found = []
@@ -102,44 +100,86 @@ def _cautions(schema: pa.Schema, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _caution_of_wider(paths: Iterable[str]) -> Iterator[str]:
+    inside = ", ".join(path for path in paths if "." in path)
+    if inside:
+        yield (
+            f"{inside}: a wider type inside of a column; until the older files are rewritten, Apache Hudi reads the "
+            "table only with spark.sql.parquet.enableVectorizedReader=false"
+        )
+
+
 def _holds_local_time(arrow: pa.DataType) -> bool:
     if isinstance(arrow, pa.TimestampType):
         return arrow.tz is None
     return any(_holds_local_time(arrow.field(at).type) for at in range(arrow.num_fields))
 
 
-def _refuse_missing(table: pa.Schema, rows: pa.Schema) -> None:
-    missing = [field.name for field in table if field.name not in rows.names and not field.nullable]
+@attrs.define
+class _Changes:
+    """What rows change in a table's schema: paths of new fields, and of fields with a wider type."""
+
+    added: dict[str, Field] = attrs.field(factory=dict)
+    promoted: list[str] = attrs.field(factory=list)
+
+
+def _unified_fields(table: Iterable[Field], rows: Iterable[Field], above: str, changes: _Changes) -> Iterator[Field]:
+    """The fields of the rows or of a struct: those of the table, wide enough for the rows, then new ones."""
+    given, known = {field.name: field for field in rows}, {field.name: field for field in table}
+    missing = [above + field.name for field in known.values() if field.name not in given and not field.nullable]
     if missing:
         raise WriteError(f"the rows lack {', '.join(missing)}, which the table's schema requires; add the column(s)")
+    for name, field in known.items():
+        is_given = name in given
+        yield field.with_type(_unified(field.type, given[name].type, above + name, changes)) if is_given else field
+    for name, field in given.items():
+        if name not in known:
+            # Whatever the rows say: files that were written before have no values for it.
+            changes.added[above + name] = field.with_nullable(nullable=True)
+            yield changes.added[above + name]
 
 
-def _unify(table: Field, rows: Field) -> Field:
-    if fits(rows.type, table.type):
-        return table
-    if _PROMOTIONS.get(table.type) == rows.type:
-        return table.with_type(rows.type)
+def _unified(table: Any, rows: Any, path: str, changes: _Changes) -> pa.DataType:
+    """The type that holds values of both; *path* names the column or field."""
+    if isinstance(table, pa.StructType) and isinstance(rows, pa.StructType):
+        return pa.struct(_unified_fields(table, rows, f"{path}.", changes))
+    if isinstance(table, pa.ListType) and isinstance(rows, pa.ListType):
+        return pa.list_(
+            table.value_field.with_type(_unified(table.value_type, rows.value_type, f"{path}.element", changes))
+        )
+    if isinstance(table, pa.MapType) and isinstance(rows, pa.MapType):
+        return map_of_texts(
+            table.item_field.with_type(_unified(table.item_type, rows.item_type, f"{path}.value", changes))
+        )
+    if _holds(table, rows):
+        kept: pa.DataType = table
+        return kept
+    if _PROMOTIONS.get(table) == rows:
+        changes.promoted.append(path)
+        wider: pa.DataType = rows
+        return wider
     raise ConfigError(
-        f"column {table.name!r} is {rows.type} in the rows and {table.type} in the table; "
-        f"cast the column to {table.type}, or write it under a new name"
+        f"column {path!r} is {rows} in the rows and {table} in the table; cast the column to {table}, or write it "
+        "under a new name"
     )
 
 
-def fits(rows: pa.DataType, table: pa.DataType) -> bool:
-    """
-    Return whether every value of type *rows* can be stored as type *table*.
-
-    Ignores nullability; fields of a struct may be in any order.
-    """
+def new_fields(rows: Any, table: Any, path: str) -> Iterator[str]:
+    """Yield the paths of fields that a type of rows has and the table's lacks, at any depth; casts leave them out."""
     if isinstance(table, pa.StructType) and isinstance(rows, pa.StructType):
-        names = {field.name: field.type for field in rows}
-        return names.keys() == {field.name for field in table} and all(
-            fits(names[field.name], field.type) for field in table
-        )
-    if isinstance(table, pa.ListType) and isinstance(rows, pa.ListType):
-        return fits(rows.value_type, table.value_type)
-    if isinstance(table, pa.MapType) and isinstance(rows, pa.MapType):
-        return fits(rows.item_type, table.item_type)
+        for field in rows:
+            if table.get_field_index(field.name) < 0:
+                yield f"{path}.{field.name}"
+            else:
+                yield from new_fields(field.type, table.field(field.name).type, f"{path}.{field.name}")
+    elif isinstance(table, pa.MapType) and isinstance(rows, pa.MapType):
+        yield from new_fields(rows.item_type, table.item_type, f"{path}.value")
+    elif isinstance(table, pa.ListType) and isinstance(rows, pa.ListType | pa.LargeListType):
+        yield from new_fields(rows.value_type, table.value_type, f"{path}.element")
+
+
+def _holds(table: pa.DataType, rows: pa.DataType) -> bool:
+    """Whether every value of type *rows*, not nested, can be stored as type *table*."""
     if isinstance(table, pa.Decimal128Type) and isinstance(rows, pa.Decimal128Type):
         return bool(rows.scale == table.scale and rows.precision <= table.precision)
     return bool(rows == table or _PROMOTIONS.get(rows) == table)

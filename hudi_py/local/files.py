@@ -16,6 +16,7 @@ import pyarrow as pa
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import PARQUET_DAMAGE, Array, compute
 from hudi_py.formats.parquet_file import check_names
+from hudi_py.formats.schema_evolution import new_fields
 from hudi_py.local.inferred import is_doubtful, settled, settled_decimals
 from hudi_py.local.stream import RowStream
 
@@ -176,6 +177,11 @@ def _read_json(path: str, known: Mapping[str, pa.DataType]) -> pa.Table:
         arrow = known.get(name, table.schema.field(position).type)
         if arrow != table.schema.field(position).type:
             column = table.column(position)
+            for each in new_fields(column.type, arrow, name):
+                raise WriteError(
+                    f"{path}: {each} is a field that the table does not have, and the type that JSON gives it is a "
+                    "guess; write the first rows with it from Parquet or Arrow"
+                )
             if _is_inferred_in_json(arrow) and not _holds_times(column.type):
                 raise WriteError(f"{path}: column {name!r} is {arrow}, whose values are given as text, not as numbers")
             values: Any = _from_base64(column, name) if pa.types.is_binary(arrow) else column.cast(arrow)

@@ -59,7 +59,11 @@ def _common(stored: pa.Schema, schema: pa.Schema) -> dict[str, pa.DataType]:
 
 
 def as_stored(schema: pa.Schema, stored: pa.Schema) -> pa.Schema:
-    """The columns of *schema* in the types of a file; columns that the file lacks keep their type."""
+    """
+    The columns of *schema* in the types of a file; columns that the file lacks keep their type.
+
+    Fields that its structs lack are left out: Spark 3.5 takes a struct for null of which it is asked for no other ones.
+    """
     return pa.schema(
         field.with_type(_stored_type(field.type, stored.field(field.name).type))
         if field.name in stored.names
@@ -71,9 +75,8 @@ def as_stored(schema: pa.Schema, stored: pa.Schema) -> pa.Schema:
 def _stored_type(table: pa.DataType, stored: pa.DataType) -> pa.DataType:
     if isinstance(table, pa.StructType) and isinstance(stored, pa.StructType):
         inside = {field.name: field.type for field in stored}
-        return pa.struct(
-            field.with_type(_stored_type(field.type, inside.get(field.name, field.type))) for field in table
-        )
+        held = [field for field in table if field.name in inside]
+        return pa.struct(field.with_type(_stored_type(field.type, inside[field.name])) for field in held)
     if isinstance(table, pa.ListType) and isinstance(stored, pa.ListType):
         element = table.value_field
         return pa.list_(element.with_type(_stored_type(element.type, stored.value_type)))

@@ -71,10 +71,18 @@ class ColumnIds:
             time: Its requested time.
 
         Raises:
-            UnsupportedTable: A new column has a type whose form in Hudi's releases differs.
+            UnsupportedTable: A new column has a type whose form in Hudi's releases differs, or the change is inside of
+                a column.
         """
         if schema is None or not (schema.added or schema.promoted):
             return {IDS_ENTRY: self.latest}, self.history
+        inside = next((name for name in (*schema.added, *schema.promoted) if "." in name), None)
+        if inside is not None:
+            raise UnsupportedTable(
+                f"{self.source} uses schema on read, where hudi_py changes no fields inside of columns, and "
+                f"{inside} is new or has a wider type in the rows; do it with ALTER TABLE of Apache Hudi first, then "
+                "write"
+            )
         latest, history = next_version(
             self.latest,
             self.history,

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.schema_evolution import new_fields
 from hudi_py.rows.condition_text import moment_of
 
 _TOKEN: Final = re.compile(
@@ -82,6 +83,8 @@ class Expression:
             if isinstance(found, pa.Scalar):
                 repeat: Any = pa.repeat
                 found = repeat(found, batch.num_rows)
+            for name in new_fields(found.type, target, self.text):
+                raise ConfigError(f"{name} is a field that the table does not have; upsert rows with it first")
             values: Array = _cast(found, target)
             # A float that overflows becomes infinite without an error; "too large" has to be an error for it, too.
             _refuse_infinite(found, values)

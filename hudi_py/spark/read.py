@@ -20,7 +20,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import DoubleType, FloatType
+from pyspark.sql.types import ArrayType, DoubleType, FloatType, MapType, StructType
 
 from hudi_py.model.files import BaseFile, FileSlice, join_path
 from hudi_py.rows.ages import by_stored_schema
@@ -38,7 +38,7 @@ from hudi_py.table import open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
-    from pyspark.sql.types import DataType, StructField, StructType
+    from pyspark.sql.types import DataType
 
 _Values: TypeAlias = tuple[tuple[str, Any], ...]
 _FRAMES_MAX: Final = 32
@@ -208,11 +208,34 @@ def _frame(
     present = {field.name: field.dataType for field in frame.schema}
     if all(present[field.name] == field.dataType for field in schema):
         return frame
-    return frame.select(*(_cast(quoted(field.name), present[field.name], field).alias(field.name) for field in schema))
+    return frame.select(
+        *(_cast(quoted(field.name), present[field.name], field.dataType).alias(field.name) for field in schema)
+    )
 
 
-def _cast(column: Column, present: DataType, wanted: StructField) -> Column:
-    """Spark's own cast, but for floats: as to Hudi, a double has the same shortest text (0.1 stays 0.1)."""
-    if isinstance(present, FloatType) and isinstance(wanted.dataType, DoubleType):
+def _cast(column: Column, present: DataType, wanted: DataType) -> Column:
+    """
+    Spark's own cast, but for floats: as to Hudi, a double has the same shortest text (0.1 stays 0.1).
+
+    What is nested is built anew, because its cast would go by position, and so would miss floats and new fields.
+    """
+    if present.simpleString() == wanted.simpleString():  # whatever either says of nulls
+        return column
+    if isinstance(present, StructType) and isinstance(wanted, StructType):
+        types = {field.name: field.dataType for field in present}
+        fields = [
+            _cast(column.getField(field.name), types[field.name], field.dataType).alias(field.name)
+            if field.name in types
+            else F.lit(None).cast(field.dataType).alias(field.name)
+            for field in wanted
+        ]
+        return F.when(column.isNotNull(), F.struct(*fields))
+    if isinstance(present, ArrayType) and isinstance(wanted, ArrayType):
+        was, now = present.elementType, wanted.elementType
+        return F.transform(column, lambda element: _cast(element, was, now))
+    if isinstance(present, MapType) and isinstance(wanted, MapType):
+        before, after = present.valueType, wanted.valueType
+        return F.transform_values(column, lambda _, value: _cast(value, before, after))
+    if isinstance(present, FloatType) and isinstance(wanted, DoubleType):
         column = column.cast("string")
-    return column.cast(wanted.dataType)
+    return column.cast(wanted)

@@ -17,6 +17,7 @@ from support import fixtures
 from support.bootstrapped import unpack_bootstrapped
 from support.change_logs import changes_that_hudi_reads
 from support.streams import with_a_started_source
+from support.trips import DRIVER_ROWS
 
 pytestmark = pytest.mark.spark
 
@@ -195,3 +196,39 @@ def test_rows_that_stay_in_another_partition_show_its_value(spark, tmp_path, cou
         assert texts(hudi_py.read(spark, path, **asked)._collect_as_arrow()) == ours, asked
     frame = hudi_py.read(spark, path, columns=["id", "region", "ts"]).where("region = 'r0' or region is null")
     assert sorted(frame.collect()) == [("k0", None, 2), ("k1", None, 2), ("k2", "r0", 2)]
+
+
+def test_files_with_fewer_or_narrower_fields_show_null_and_the_same_values(spark, tmp_path):
+    """Also where a query asks for the new field alone, and for whether its struct is there."""
+    path, old, new = tmp_path / "t", [("a", pa.float32())], [("b", pa.int32()), ("a", pa.float64())]
+
+    def rows(values, fields):
+        inner = pa.struct(fields)
+        types = [("id", pa.string()), ("s", inner), ("l", pa.list_(inner)), ("m", pa.map_(pa.string(), inner))]
+        flat = [
+            {"id": key, "s": each, "l": [each], "m": [("k", each)]} if each else {"id": key} for key, each in values
+        ]
+        return pa.Table.from_pylist(flat, schema=pa.schema(types))
+
+    settings = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
+    hudi_py.write(path, rows([("1", {"a": 0.1}), ("2", None)], old), settings=settings)
+    table = hudi_py.open_table(path, settings={"hoodie.parquet.small.file.limit": 0})
+    table.upsert(rows([("3", {"a": 0.2, "b": 7})], new))
+    frame = hudi_py.read(spark, path)
+    found = {row["id"]: row.asDict(recursive=True) for row in frame.collect()}
+    assert [found[key]["s"] for key in "123"] == [{"a": 0.1, "b": None}, None, {"a": 0.2, "b": 7}]
+    assert [found[key]["l"] for key in "123"] == [[{"a": 0.1, "b": None}], None, [{"a": 0.2, "b": 7}]]
+    assert [found[key]["m"] for key in "123"] == [{"k": {"a": 0.1, "b": None}}, None, {"k": {"a": 0.2, "b": 7}}]
+    there = frame.where("s is not null and s.b is null").select("id", "s.b")
+    assert [tuple(row) for row in there.collect()] == [("1", None)]
+    # Executors merge the older files as the process without Spark does.
+    types = "id string, s struct<c: string, b: bigint, a: double>"
+    client = hudi_py.WriteClient(spark, str(path), {**settings, DRIVER_ROWS: 0})
+    client.upsert(spark.createDataFrame([("2", ("new", 2**40, 0.3))], types))
+    written = {row["id"]: row["s"].asDict() for row in hudi_py.read(spark, path).collect()}
+    assert written == {
+        "1": {"a": 0.1, "b": None, "c": None},
+        "2": {"a": 0.3, "b": 2**40, "c": "new"},
+        "3": {"a": 0.2, "b": 7, "c": None},
+    }
+    assert {row["id"]: row["s"] for row in table.refresh().rows().to_arrow().to_pylist()} == written

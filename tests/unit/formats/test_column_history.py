@@ -11,8 +11,10 @@ from hudi_py.errors import CorruptMetadata, UnsupportedTable
 from hudi_py.formats.column_history import history_time, moved_columns, newest_history, parse_history
 from hudi_py.formats.column_versions import next_version
 from hudi_py.formats.conform import conform_batch
+from hudi_py.formats.record_schema import format_record_schema
 from hudi_py.formats.renamed import name_today, renamed_batch, renamed_schema, stored_name
 from hudi_py.formats.schema_evolution import resolve_schema
+from hudi_py.rows.column_ids import ColumnIds
 from support.column_model import Columns, arrow_of, changed, document, rows_of, shown
 
 NAMES = st.text("abc", min_size=1, max_size=2)
@@ -82,6 +84,15 @@ def test_new_columns_of_types_that_releases_record_differently_are_refused():
     with pytest.raises(UnsupportedTable, match=r"column 'd' is new and of type decimal.*ALTER TABLE"):
         schema = pa.schema([("d", pa.decimal128(10, 2))])
         next_version(version(1, []), b"", schema, added=["d"], promoted=[], version=2, source="t")
+
+
+def test_new_fields_inside_of_columns_are_refused():
+    """Before anything is written; Hudi can add them itself."""
+    ids = ColumnIds(latest=version(1, []), history=b"", moved=None, has_other_types=False, source="t")
+    one, two = (pa.schema([("s", pa.struct([(name, pa.int32()) for name in names]))]) for names in ("a", "ab"))
+    resolved = resolve_schema(format_record_schema(one, "t"), two, "t")
+    with pytest.raises(UnsupportedTable, match=r"s\.b is new.*ALTER TABLE"):
+        ids.left_by(resolved, "2")
 
 
 def version(number, fields):

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_py.errors import ConfigError, WriteError
-from hudi_py.formats.record_schema import format_record_schema, parse_record_schema
+from hudi_py.formats.record_schema import format_record_schema, parse_record_schema, storage_schema
 from hudi_py.formats.schema_evolution import resolve_schema
 
 TABLE = pa.schema(
@@ -48,6 +48,7 @@ def test_unchanged_schema_is_taken_over_to_the_letter():
         {"d": pa.decimal128(5, 2)},
         {"s": pa.struct([("b", pa.large_string()), ("a", pa.int32())])},
         {"x": None, "s": None},
+        {"s": pa.struct([("a", pa.int64())])},
     ],
     ids=str,
 )
@@ -88,8 +89,6 @@ def test_wider_rows_promote_the_column():
         {"n": pa.float64()},
         {"d": pa.decimal128(9, 3)},
         {"d": pa.decimal128(12, 2)},
-        {"s": pa.struct([("a", pa.int64())])},
-        {"s": pa.struct([("a", pa.int64()), ("b", pa.string()), ("c", pa.string())])},
         {"s": pa.list_(pa.int64())},
         {"S": pa.int64()},
     ],
@@ -100,6 +99,69 @@ def test_other_changes_are_refused_with_the_way_out(unfit):
     (name,) = unfit
     with pytest.raises(ConfigError, match=f"'{name}'"):
         resolve_schema(TEXT, rows(**unfit), "t")
+
+
+def nested(inner):
+    """A column in which a struct lies below each kind of nested type."""
+    return pa.list_(pa.struct([("m", pa.map_(pa.string(), pa.struct([("in", inner), ("k", pa.string())])))]))
+
+
+def test_fields_are_added_and_widened_below_lists_maps_and_structs():
+    """At their place, with the names that a new table would give them; what other writers put there stays."""
+    old = pa.struct([("x", pa.float32()), ("y", pa.int32())])
+    new = pa.struct([pa.field("z", pa.struct([("q", pa.decimal128(9, 2))]), nullable=False), ("y", pa.int64())])
+    text = resolve_schema(None, pa.schema([("deep", nested(old))]), "t").text
+    resolved = resolve_schema(
+        text.replace('"name":"y"', '"name":"y","doc":"kept"'), pa.schema([("deep", nested(new))]), "t"
+    )
+    path = "deep.element.m.value.in"
+    assert ((f"{path}.z",), (f"{path}.y",)) == (resolved.added, resolved.promoted)
+    assert [f"{path}.y"] == [caution.partition(":")[0] for caution in resolved.cautions]
+    whole = pa.struct([("x", pa.float32()), ("y", pa.int64()), ("z", pa.struct([("q", pa.decimal128(9, 2))]))])
+    fresh = resolve_schema(None, pa.schema([("deep", nested(whole))]), "t")
+    assert fresh.schema == resolved.schema
+    assert fresh.text == resolved.text.replace(',"doc":"kept"', "")
+    assert '"doc":"kept"' in resolved.text
+
+
+@pytest.mark.parametrize(
+    ("inner", "path"),
+    [
+        (pa.struct([("y", pa.string())]), "deep.element.m.value.in.y"),
+        (pa.struct([("Y", pa.int32())]), "deep.element.m.value.in"),
+        (pa.int32(), "deep.element.m.value.in"),
+    ],
+)
+def test_other_changes_of_fields_are_refused_with_their_path(inner, path):
+    """A type that does not fit, a name that differs by case, a struct that becomes a number."""
+    text = resolve_schema(None, pa.schema([("deep", nested(pa.struct([("y", pa.int32())])))]), "t").text
+    with pytest.raises(ConfigError, match=path):
+        resolve_schema(text, pa.schema([("deep", nested(inner))]), "t")
+
+
+def test_missing_required_field_is_refused():
+    """With its path."""
+    table = pa.schema([("s", pa.list_(pa.struct([pa.field("a", pa.int32(), nullable=False), ("b", pa.int32())])))])
+    with pytest.raises(WriteError, match=r"s\.element\.a"):
+        resolve_schema(format_record_schema(storage_schema(table), "t"), rows_of_b(), "t")
+
+
+def rows_of_b():
+    """Lists of structs with one of two fields."""
+    return pa.schema([("s", pa.list_(pa.struct([("b", pa.int32())])))])
+
+
+def test_a_type_that_two_columns_share_by_name_is_not_changed_for_one():
+    """Both would change; and both may, together."""
+    inner = pa.struct([("a", pa.int32())])
+    record = json.loads(resolve_schema(None, pa.schema([("s", inner), ("u", inner)]), "t").text)
+    shared = {**record["fields"][0]["type"][1], "name": "shared", "namespace": "n"}
+    record["fields"][0]["type"][1], record["fields"][1]["type"][1] = shared, "n.shared"
+    text, wider = json.dumps(record), pa.struct([("a", pa.int32()), ("b", pa.int32())])
+    with pytest.raises(ConfigError, match="one named type"):
+        resolve_schema(text, pa.schema([("s", wider), ("u", inner)]), "t")
+    both = pa.schema([("s", wider), ("u", wider)])
+    assert both == resolve_schema(text, both, "t").schema
 
 
 def test_missing_required_column_is_refused():
