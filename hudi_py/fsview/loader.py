@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import attrs
 
@@ -155,15 +155,30 @@ def _completed_later(
         return {}
     found: dict[str, frozenset[str]] = {}
     for path, names in NeededFiles(contents, timeline, time).required().items():
-        found[path] = frozenset(name for name in names if _written_at(name) in times)
+        more = names - held.get(path, frozenset())
+        if more:
+            found[path] = frozenset(_not_superseded(more, held.get(path, frozenset()), times))
     if commit.completion_time is not None:
         # Version 9 restores by completion: without those writes, so with what they replaced.
         last = commit.completion_time
         before = frozenset(i.requested_time for i in completed if i.completion_time and i.completion_time <= last)
         for path, names in NeededFiles(contents, timeline, counted=before).required().items():
             found[path] = found.get(path, frozenset()) | names
-    more = {path: names - held.get(path, frozenset()) for path, names in found.items()}
-    return {path: names for path, names in more.items() if names}
+    later = {path: names - held.get(path, frozenset()) for path, names in found.items()}
+    return {path: names for path, names in later.items() if names}
+
+
+def _not_superseded(names: Iterable[str], held: Iterable[str], times: Collection[str]) -> Iterator[str]:
+    """The files that were written at one of these times, of groups of which the savepoint names nothing as new."""
+    newest: dict[str, str] = {}
+    for name in held:
+        parsed = parse_data_file(name)
+        if parsed is not None:
+            newest[parsed.file_id] = max(newest.get(parsed.file_id, ""), parsed.instant_time)
+    for name in names:
+        parsed = parse_data_file(name)
+        if parsed is not None and parsed.instant_time in times and parsed.instant_time > newest.get(parsed.file_id, ""):
+            yield name
 
 
 def _may_be_later(write: Instant, commit: Instant) -> bool:
@@ -174,11 +189,6 @@ def _may_be_later(write: Instant, commit: Instant) -> bool:
     if write.completion_time is None or commit.completion_time is None:
         return True
     return write.completion_time > commit.completion_time
-
-
-def _written_at(name: str) -> str | None:
-    parsed = parse_data_file(name)
-    return None if parsed is None else parsed.instant_time
 
 
 def protection_of(

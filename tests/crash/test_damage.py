@@ -73,7 +73,12 @@ def test_damaged_instant_stops_nobody_who_does_not_need_it(layout, path, damage)
     }
     for name, question in questions.items():
         try:
-            assert question(builder) == question(whole), name
+            found, expected = question(builder), question(whole)
+            if name.endswith("plan") and path.endswith(f"{at(2)}.commit"):
+                # Without the commit of a savepoint it is not known what that needs (layout 1), and more is kept.
+                assert all({*found[folder]} <= {*expected[folder]} for folder in found), name
+            else:
+                assert found == expected, name
         except CorruptMetadata as error:
             assert path in str(error), name
             assert path.endswith(needed[name]), f"{name} does not need {path}"
