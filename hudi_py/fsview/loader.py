@@ -13,7 +13,7 @@ from hudi_py.fsview.fate import NO_PROMISE, FileKey, Promise, Protection, TableF
 from hudi_py.fsview.held import HeldFiles
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.fsview.needs import Pending
-from hudi_py.model.files import parse_data_file
+from hudi_py.model.files import newest_by_group, parse_data_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.lease import Lease
 from hudi_py.model.records import ClusteringPlan, CommitMetadata, CompactionPlan
@@ -147,17 +147,17 @@ def _completed_later(
 ) -> Mapping[str, frozenset[str]]:
     """Files that a restore to a savepoint needs because of writes that may have completed after its commit."""
     time = savepoint.requested_time
-    # Archived, its completion is unknown here; that of the savepoint is later.
-    commit = next((each for each in timeline.writes.completed() if each.requested_time == time), savepoint)
     completed = timeline.writes.completed()
+    # Archived, its completion is unknown here; that of the savepoint is later.
+    commit = next((each for each in completed if each.requested_time == time), savepoint)
     times = {each.requested_time for each in completed if _may_be_later(each, commit)}
     if not times:
         return {}
     found: dict[str, frozenset[str]] = {}
     for path, names in NeededFiles(contents, timeline, time).required().items():
-        more = names - held.get(path, frozenset())
-        if more:
-            found[path] = frozenset(_not_superseded(more, held.get(path, frozenset()), times))
+        there = held.get(path, frozenset())
+        if not names <= there:
+            found[path] = frozenset(_not_superseded(names - there, there, times))
     if commit.completion_time is not None:
         # Version 9 restores by completion: without those writes, so with what they replaced.
         last = commit.completion_time
@@ -170,11 +170,7 @@ def _completed_later(
 
 def _not_superseded(names: Iterable[str], held: Iterable[str], times: Collection[str]) -> Iterator[str]:
     """The files that were written at one of these times, of groups of which the savepoint names nothing as new."""
-    newest: dict[str, str] = {}
-    for name in held:
-        parsed = parse_data_file(name)
-        if parsed is not None:
-            newest[parsed.file_id] = max(newest.get(parsed.file_id, ""), parsed.instant_time)
+    newest = newest_by_group(held)
     for name in names:
         parsed = parse_data_file(name)
         if parsed is not None and parsed.instant_time in times and parsed.instant_time > newest.get(parsed.file_id, ""):

@@ -224,6 +224,16 @@ def parse_data_file(name: str, size_bytes: int | None = None) -> BaseFile | LogF
     return parse_base_file(name, size_bytes) or parse_log_file(name, size_bytes)
 
 
+def newest_by_group(names: Iterable[str]) -> dict[str, str]:
+    """Of each file group that has files among these of one partition, by file id: the instant time of the newest."""
+    newest: dict[str, str] = {}
+    for name in names:
+        parsed = parse_data_file(name)
+        if parsed is not None:
+            newest[parsed.file_id] = max(newest.get(parsed.file_id, ""), parsed.instant_time)
+    return newest
+
+
 def is_data_file(name: str) -> bool:
     """Return whether *name* is that of a base file or a log file."""
     return is_base_file(name) or parse_log_file(name) is not None

@@ -15,7 +15,7 @@ from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
 from hudi_py.fsview.as_of import readable_slices
 from hudi_py.fsview.build import GroupKey, PartitionView, ViewContext
 from hudi_py.fsview.needs import Pending
-from hudi_py.model.files import join_path, parse_data_file
+from hudi_py.model.files import join_path, newest_by_group
 from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import EPOCH, parse_duration, resolve_time
@@ -167,13 +167,7 @@ def held_files(
 
 def newest_held(held: Mapping[str, Iterable[str]]) -> dict[GroupKey, str]:
     """Of each file group of a savepoint, the time of its newest file."""
-    newest: dict[GroupKey, str] = {}
-    for path, names in held.items():
-        for each in map(parse_data_file, names):
-            if each is not None:
-                key = (path, each.file_id)
-                newest[key] = max(newest.get(key, ""), each.instant_time)
-    return newest
+    return {(path, file_id): time for path, names in held.items() for file_id, time in newest_by_group(names).items()}
 
 
 def check_all_there(held: Mapping[str, tuple[str, ...]], there: Mapping[str, frozenset[str]], root: str) -> None:
