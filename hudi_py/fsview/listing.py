@@ -7,7 +7,7 @@ A folder is a partition when it holds a partition metafile; below one nothing is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Final, Protocol
 
@@ -23,7 +23,7 @@ from hudi_py.model.files import (
     is_text,
     join_path,
 )
-from hudi_py.storage.base import Entry, Storage
+from hudi_py.storage.base import Details, Entry, Storage
 
 _name, _is_folder = itemgetter(Entry._fields.index("name")), itemgetter(Entry._fields.index("is_folder"))
 
@@ -140,6 +140,11 @@ def other_tables(storage: Storage, partition_paths: Collection[str]) -> dict[str
 def listing_threads(storage: Storage) -> int:
     """How many folders to list at once."""
     return _REMOTE_THREADS if "://" in storage.root else 1
+
+
+def list_about(storage: Storage, asked: Mapping[str, Details]) -> dict[str, list[Entry]]:
+    """As `FolderLister.about`, with as many threads as the storage deserves: for whoever lists while writers wait."""
+    return FolderLister(storage, threads=listing_threads(storage)).about(asked)
 
 
 def walk_partitions(

@@ -20,8 +20,7 @@ from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, UnsupportedTable
 from hudi_py.formats.properties import parse_properties
 from hudi_py.fsview.fate import judge_partition_files
-from hudi_py.fsview.lister import FolderLister
-from hudi_py.fsview.listing import listing_threads
+from hudi_py.fsview.listing import list_about
 from hudi_py.fsview.loader import load_facts, written_by_clusterings
 from hudi_py.fsview.origin import Origins
 from hudi_py.mdt.read import MetadataReader
@@ -271,7 +270,7 @@ class OrphanService:
         asked: dict[str, set[str]] = {}
         for suspect in sorted(suspects, key=lambda each: each.partition_path):
             asked.setdefault(suspect.partition_path, set()).add(suspect.name)
-        listed = FolderLister(self._storage, threads=listing_threads(self._storage)).about(asked)
+        listed = list_about(self._storage, asked)
         others = self._not_its_own(listed, report.other_tables)
         suspects = [each for each in suspects if not is_within(each.partition_path, others)]
         folders = {path: _files(entries) for path, entries in listed.items() if not is_within(path, others)}

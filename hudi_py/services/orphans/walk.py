@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from hudi_py.errors import ConfigError
 from hudi_py.fsview.lister import FolderLister
-from hudi_py.fsview.listing import is_table, listing_threads
+from hudi_py.fsview.listing import is_table, list_about, listing_threads
 from hudi_py.model.files import METADATA_FOLDER, above, is_partition_path, join_path
 from hudi_py.storage.base import Entry, Storage
 
@@ -122,7 +122,7 @@ def tables_around(storage: Storage, listed: Mapping[str, Iterable[Entry]]) -> fr
         listed: Folders of the table, with what is in them now.
     """
     around = {folder: False for path in listed for folder in above(path) if folder and folder not in listed}
-    outer = FolderLister(storage, threads=listing_threads(storage)).about(around)
+    outer = list_about(storage, around)
     return frozenset(folder for folder, entries in {**outer, **listed}.items() if folder and is_table(entries))
 
 

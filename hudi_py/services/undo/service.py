@@ -26,8 +26,7 @@ import attrs
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError, StorageError
 from hudi_py.fsview.fate import TableFacts, judge_partition_files
-from hudi_py.fsview.lister import FolderLister
-from hudi_py.fsview.listing import listing_threads
+from hudi_py.fsview.listing import list_about
 from hudi_py.fsview.loader import load_facts
 from hudi_py.fsview.needs import Failed, Latest, Needed, Unknown
 from hudi_py.mdt.keeper import MetadataTableKeeper
@@ -234,8 +233,7 @@ class UndoService:
 
     def _listed(self, folders: Iterable[str]) -> dict[str, list[Entry]]:
         """Many at once in an object store, because writers wait for the lock."""
-        lister = FolderLister(self._storage, threads=listing_threads(self._storage))
-        return lister.about(dict.fromkeys(folders, True))
+        return list_about(self._storage, dict.fromkeys(folders, True))
 
     def _check_places(self, manifest: Manifest, path: str, here: Mapping[str, int], there: Mapping[str, int]) -> None:
         """A move would replace a file that was written under the same name since; of a copy the size is the same."""
