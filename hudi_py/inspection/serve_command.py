@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import signal
 import socket
 import sys
 from typing import TYPE_CHECKING
@@ -100,19 +99,15 @@ def serve(
             say(f"serving {counted(len(tables), 'table')} at {url}; Ctrl-C stops it")
         # The caller may wait for the address, and a pipe would keep the line back.
         sys.stdout.flush()
-        # Containers are stopped by SIGTERM, which would cut an action off.
-        former = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             server.serve_forever(poll_interval=0.2)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # SIGTERM, too, by which containers are stopped
             # What is cut off goes on with the next run; but who can wait has a table without leftovers.
             if actions is not None and actions.is_running:
                 say("hudi-py: waiting for the action under way; Ctrl-C again ends it at once", file=sys.stderr)
             if actions is not None:
                 actions.end()  # in any case: one may have begun since it was asked
             say("hudi-py: stopped", file=sys.stderr)
-        finally:
-            signal.signal(signal.SIGTERM, former)
 
 
 def _is_loopback(host: str) -> bool:
