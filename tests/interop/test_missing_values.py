@@ -37,6 +37,18 @@ def ended(write, refusal):
     return False
 
 
+def settings_of(peer, kind):
+    return {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "region",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.table.type": kind,
+        "hoodie.write.table.version": str(peer.table_version),
+        "hoodie.metadata.enable": "false",
+    }
+
+
 def shown(peer, path):
     return sorted(str([row[name] for name in NAMES]) for row in peer.read(path))
 
@@ -49,15 +61,7 @@ def test_rows_that_lack_a_value(peer, tmp_path, kind):
     But an upsert of rows without an ordering value is refused by us alone: Hudi writes some of them, and then neither
     reads the table nor writes to it when it meets such a row.
     """
-    settings = {
-        "hoodie.table.name": "t",
-        "hoodie.datasource.write.recordkey.field": "id",
-        "hoodie.datasource.write.partitionpath.field": "region",
-        "hoodie.datasource.write.precombine.field": "ts",
-        "hoodie.datasource.write.table.type": kind,
-        "hoodie.write.table.version": str(peer.table_version),
-        "hoodie.metadata.enable": "false",
-    }
+    settings = settings_of(peer, kind)
     first = rows(("a", "eu", 1), ("b", "us", 1))
     for case, lacking in LACKING.items():
         for operation in OPERATIONS[: sized(5, 2)]:
@@ -80,15 +84,7 @@ def test_rows_that_lack_a_value(peer, tmp_path, kind):
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_real_hudi_updates_what_statements_leave(peer, tmp_path, kind):
     """None leaves a row without an ordering value, at which Hudi would fail when it updates the row."""
-    settings = {
-        "hoodie.table.name": "t",
-        "hoodie.datasource.write.recordkey.field": "id",
-        "hoodie.datasource.write.partitionpath.field": "region",
-        "hoodie.datasource.write.precombine.field": "ts",
-        "hoodie.datasource.write.table.type": kind,
-        "hoodie.write.table.version": str(peer.table_version),
-        "hoodie.metadata.enable": "false",
-    }
+    settings = settings_of(peer, kind)
     hudi_py.write(tmp_path / "t", rows(("a", "eu", 1), ("b", "us", 1)), settings=settings)
     table = hudi_py.open_table(tmp_path / "t", settings=settings)
     merge = table.merge(rows(("b", "us", None)), on="id").when_matched_update()

@@ -55,6 +55,22 @@ def rows(*given: tuple[str, str, int]) -> ArrowRows:
     return ArrowRows(pa.Table.from_pylist(listed, schema=writes.SCHEMA))
 
 
+class DuringWhich:
+    """Rows that have been written to their files, though not committed, when another process does something."""
+
+    def __init__(self, given: list[tuple[str, str, int]], then: Callable[[], object]) -> None:
+        self.rows, self.then = rows(*given), then
+        self.schema = self.rows.schema
+
+    def shaped(self, *_: Any, **__: Any) -> DuringWhich:
+        return self
+
+    def write(self, job: Any) -> Any:
+        results = self.rows.write(job)
+        self.then()
+        return results
+
+
 WIDER = ArrowRows(pa.table({"id": ["a"], "region": ["eu"], "ts": [11], "more": ["x"]}))
 
 

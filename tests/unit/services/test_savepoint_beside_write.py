@@ -5,23 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support import writes
-from support.many_writers import SEVERAL, contents, rows, service, table
-
-
-class DuringWhich:
-    """Rows that have been written to their files, though not committed, when another process does something."""
-
-    def __init__(self, given, then):
-        self.rows, self.then = rows(*given), then
-        self.schema = self.rows.schema
-
-    def shaped(self, *_, **__):
-        return self
-
-    def write(self, job):
-        results = self.rows.write(job)
-        self.then()
-        return results
+from support.many_writers import SEVERAL, DuringWhich, contents, rows, service, table
 
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])

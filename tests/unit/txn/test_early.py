@@ -16,26 +16,10 @@ from hudi_py.timeline.markers import Marker, MarkerType, create_marker, marker_f
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.txn.early import EarlyConflict, EarlyLook, groups_of, wait_for
 from support import writes
-from support.many_writers import contents, rows, service, table, violations
+from support.many_writers import DuringWhich, contents, rows, service, table, violations
 
 EARLY = {"hoodie.write.concurrency.early.conflict.detection.enable": True}
 AT_ONCE = {"hoodie.write.num.retries.on.conflict.failures": 0}
-
-
-class DuringWhich:
-    """Rows that have been written to their files, though not committed, when another process does something."""
-
-    def __init__(self, given, then):
-        self.rows, self.then = rows(*given), then
-        self.schema = self.rows.schema
-
-    def shaped(self, *_, **__):
-        return self
-
-    def write(self, job):
-        results = self.rows.write(job)
-        self.then()
-        return results
 
 
 def data_files(storage):

@@ -18,6 +18,7 @@ from hudi_py.txn import file_lock
 from hudi_py.txn.process import this_process
 from hudi_py.txn.table_lock import TableLock
 from support.many_writers import FILE_LOCK
+from support.meanwhile import Meanwhile
 
 VERBS = MUTATING_VERBS | READING_VERBS
 CLOCK = FixedClock(datetime(2040, 1, 1, tzinfo=timezone.utc))
@@ -105,23 +106,9 @@ def test_a_process_that_ends_anywhere_keeps_nobody_out(monkeypatch, mode, fresh)
     assert count > 5
 
 
-class Between(DelegatingStorage):
-    """Before the call *n* of what changes or reads something, another process tries to take the lock."""
-
-    def __init__(self, inner, n, other):
-        super().__init__(inner)
-        self.n, self.other, self.count = n, other, 0
-
-    def _around(self, verb, paths, call):
-        self.count += 1
-        if self.count == self.n:
-            self.other()
-        return call()
-
-
 def test_of_two_that_take_over_one_lock_only_one_holds_it(fresh):
     """F.1: whichever call of the first one the second comes before, and keeps it."""
-    for n in range(1, 100):
+    for n in range(100):
         storage, held = fresh(), []
         second = lock_of(storage)
 
@@ -131,7 +118,7 @@ def test_of_two_that_take_over_one_lock_only_one_holds_it(fresh):
                 holding.__enter__()
                 held.append(holding)
 
-        between = Between(storage, n, enter)
+        between = Meanwhile(storage, enter, n=n, verbs=VERBS)
         try:
             with lock_of(between).held("first"):
                 assert not held, n
@@ -140,11 +127,11 @@ def test_of_two_that_take_over_one_lock_only_one_holds_it(fresh):
         for holding in held:
             second.check()
             holding.__exit__(None, None, None)
-        if between.count < n:
+        if between.fired is None:
             break
     else:
         pytest.fail("never ends")
-    assert n > 4
+    assert n > 3
 
 
 @pytest.mark.parametrize("fresh", ["left behind"], indirect=True)
