@@ -20,9 +20,9 @@ from hudi_py.errors import RefusedError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.fsview.build import GroupKey
-from hudi_py.fsview.gone import first_gone
+from hudi_py.fsview.gone import first_gone, first_log_gone, newest_in
 from hudi_py.fsview.listing import Listing
-from hudi_py.model.files import FileSlice, join_path, parse_log_file
+from hudi_py.model.files import FileSlice
 from hudi_py.rows.predicate import OneOf
 from hudi_py.snapshot.batches import Batches, Pieces
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took, which_clean
@@ -31,7 +31,6 @@ from hudi_py.snapshot.range_contents import RangeContents
 from hudi_py.snapshot.select import size_of
 from hudi_py.snapshot.window import Window
 from hudi_py.timeline.archive import load_archived_replaced
-from hudi_py.timeline.cleaned import deleted_since
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -251,11 +250,7 @@ def _first_gone(
     )  # fmt: skip
     if gone is not None:
         return gone
-    # A group whose files are all deleted has no slice among *found*; its log files still show that rows are missing.
-    there = {(each.partition_path, each.file_id) for each in found}
-    for path, names in deleted_since(contents, timeline, time, with_pending=False).items():
-        for log in filter(None, map(parse_log_file, names)):
-            key = (path, log.file_id)
-            if key in touched and key not in there and log.instant_time <= time and not log.is_cdc:
-                return join_path(path, log.name)
-    return None
+    return first_log_gone(
+        contents, timeline, contained.context, time, newest_in(found),
+        of=lambda path, log: (path, log.file_id) in touched,
+    )  # fmt: skip

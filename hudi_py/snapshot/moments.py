@@ -6,7 +6,7 @@ What all of them do with their slices (columns, rows, statistics) is in `hudi_py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -139,8 +139,15 @@ class EarlierSnapshot(Snapshot):
         return build_partition(self.view_context, partition_path, ((e.name, e.size_bytes) for e in entries))
 
     def file_slices(self, partition_path: str = "") -> tuple[FileSlice, ...]:
-        """The slices of one partition that a read of that time opens, at most one for each file group."""
-        return readable_slices(self.view_context, self.partition(partition_path), self.timeline.compacting)
+        """
+        The slices of one partition that a read of that time opens, at most one for each file group.
+
+        Raises:
+            RefusedError: A clean deleted a file of the partition that held rows at that time.
+        """
+        found = readable_slices(self.view_context, self.partition(partition_path), self.timeline.compacting)
+        self._refuse_gaps(found, partition_path)
+        return found
 
     def refuse_what_a_clean_took(self) -> None:
         """
@@ -158,18 +165,29 @@ class EarlierSnapshot(Snapshot):
         found: list[FileSlice] = []
         for partition in views(self._listing, partial(_built, self.view_context)):
             found += readable_slices(self.view_context, partition, self.timeline.compacting)
+        self._refuse_gaps(found)
+        return found
+
+    def _refuse_gaps(self, found: Sequence[FileSlice], partition_path: str | None = None) -> None:
+        """
+        Refuse to show slices if a file of that time is missing.
+
+        Args:
+            found: Slices of that time, of which files are left.
+            partition_path: The only partition whose slices were looked for; None for all.
+        """
         # Again after the listing: a clean may have begun in between, and then the listing may lack files already.
         self.refuse_what_a_clean_took()
-        gone = first_gone(
-            self._contents, self.timeline, self.view_context, self.requested_time, bases_of(found), with_pending=False
-        )
+        asked = (self._contents, self.timeline, self.view_context, self.requested_time)
+
+        def of(path: str, _file: object) -> bool:
+            return partition_path in (None, path)
+
+        gone = first_gone(*asked, bases_of(found), with_pending=False, of=of)
         if gone is None:
-            gone = first_log_gone(
-                self._contents, self.timeline, self.view_context, self.requested_time, newest_in(found)
-            )
+            gone = first_log_gone(*asked, newest_in(found), of=of)
         if gone is not None:
             raise RefusedError(
                 f"the table cannot be read as of {self.requested_time}: {which_clean(self._contents, gone)} deleted "
                 f"{gone}, which held rows at that time; read a later instant, or the latest snapshot"
             )
-        return found

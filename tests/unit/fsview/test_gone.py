@@ -12,7 +12,7 @@ from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import ViewContext
 from hudi_py.fsview.gone import first_gone, first_log_gone, gone_at, newest_in
 from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
-from hudi_py.model.instant import State
+from hudi_py.model.instant import Action, State
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.model.records import CleanMetadata, CleanPartitionMetadata
 from hudi_py.versions.format import LogNaming
@@ -211,5 +211,5 @@ def test_a_log_file_that_an_archived_clean_took_is_missed_too():
             clean(builder, 3, file_versions_retained=1)
     builder.table(compact_inline_trigger_strategy="TIME_ELAPSED").archive(keep_min_commits=1, keep_max_commits=2)
     table = builder.table()
-    assert not table.timeline.of(("clean",))
+    assert not table.timeline.of([Action.CLEAN])
     assert first_log_gone(table.contents, table.timeline, context((1, 2), None), at(1), {})

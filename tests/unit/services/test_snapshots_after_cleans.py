@@ -70,6 +70,16 @@ def test_a_time_is_answered_wholly_or_not_at_all(layout, history):
         if not files <= left:
             with pytest.raises(RefusedError, match=r"cannot be savepointed"):
                 table.create_savepoint(time)
+        if time < earliest_retained(table.contents, table.timeline):
+            continue
+        for path in {each.rpartition("/")[0] for each in files}:
+            of_path = {each for each in files if each.startswith(f"{path}/")}
+            if of_path <= left:
+                slices = table.as_of(time).file_slices(path)
+                assert {join_path(path, each.base_file.name) for each in slices} == of_path
+            else:
+                with pytest.raises(RefusedError, match=r"deleted"):
+                    table.as_of(time).file_slices(path)
 
 
 @pytest.mark.parametrize("layout", [1, 2])

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from datetime import timedelta, timezone
 from itertools import pairwise
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 import hudi_py
 from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
 from hudi_py.formats.log_block import MAGIC, iterate_log_blocks
+from hudi_py.model.instant import Action
+from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.storage.local import LocalStorage
 from support import fixtures
 from support.tables import TableBuilder, at
@@ -131,6 +134,25 @@ def test_log_files_that_a_clean_took_are_not_passed_over(layout):
     with pytest.raises(RefusedError, match=r"clean .*deleted .*\.log\."):
         builder.table().as_of(at(2)).slices_with_rows()
     assert len(builder.table().as_of(at(3)).slices_with_rows()) == 2
+
+
+@pytest.mark.parametrize(("layout", "is_archived"), [(1, False), (2, False), (2, True)])
+def test_deleted_rows_of_log_files_that_a_clean_took_are_not_passed_over(layout, is_archived):
+    """Without the slice before the range nobody knows which of its rows were deleted, archived clean or not."""
+    builder = TableBuilder(layout, table_type="MERGE_ON_READ")
+    builder.log_files(at(1), [("r0", "a", at(1))])
+    builder.commit(at(2), {"r0": ["b"]})
+    builder.commit(at(3), {"r0": ["a"]})
+    builder.clock.moment = parse_instant_time(at(4), timezone.utc) + timedelta(minutes=1)
+    assert builder.table().clean(file_versions_retained=1)
+    if is_archived:
+        for number in (6, 7, 8):
+            builder.commit(at(number), {"r0": ["b"]}, operation="COMPACT")
+        builder.table(compact_inline_trigger_strategy="TIME_ELAPSED").archive(keep_min_commits=1, keep_max_commits=2)
+    table = builder.table()
+    assert is_archived != bool(table.timeline.of([Action.CLEAN]))
+    with pytest.raises(RefusedError, match=r"rows deleted .*cannot be read: .*clean .*deleted .*\.log\."):
+        table.changes(at(2), with_deletes=True)
 
 
 @pytest.mark.parametrize("name", ["mor_cdc-0.15.0", "mor_cdc-1.0.2"])
