@@ -8,14 +8,13 @@ cleans recorded are compared with the files that are left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Final
 
 import attrs
 
-from hudi_py.config.table import TableType
 from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
 from hudi_py.formats.properties import parse_properties
 from hudi_py.fsview.build import GroupKey, ViewContext
@@ -26,8 +25,9 @@ from hudi_py.model.files import (
     FileSlice,
     LogFile,
     join_path,
+    newest_by_group,
     parse_base_file,
-    parse_log_file,
+    parse_data_file,
 )
 from hudi_py.model.instant import Action
 from hudi_py.storage.base import Storage
@@ -41,37 +41,72 @@ from hudi_py.timeline.timeline import Timeline
 _METAFILES_MAX: Final = 64  # limits the cost for a table that was never archived, where every metafile would be read
 
 
+@attrs.frozen
+class Left:
+    """
+    The files that are left of what a reader needs, of each file group that has any.
+
+    Args:
+        bases: Partition path and newest base file of each file group.
+        newest: Of each file group, the time of its newest file.
+    """
+
+    bases: Sequence[tuple[str, BaseFile]]
+    newest: Mapping[GroupKey, str]
+
+    @classmethod
+    def of_slices(cls, slices: Collection[FileSlice]) -> Left:
+        """From one slice for each file group."""
+        return cls(
+            [(each.partition_path, each.base_file) for each in slices if each.base_file is not None],
+            {
+                (each.partition_path, each.file_id): max(
+                    (each.base_instant_time, *(log.instant_time for log in each.log_files))
+                )
+                for each in slices
+            },
+        )
+
+    @classmethod
+    def of_names(cls, names: Mapping[str, Collection[str]]) -> Left:
+        """From the names of the files of such slices, by partition path."""
+        return cls(
+            [(path, base) for path, some in names.items() for name in some if (base := parse_base_file(name))],
+            {(path, file_id): time for path, some in names.items() for file_id, time in newest_by_group(some).items()},
+        )
+
+
 def first_gone(
     contents: Contents,
     timeline: Timeline,
     context: ViewContext,
     time: str,
-    found: Sequence[tuple[str, BaseFile]],
+    left: Left,
     *,
     with_pending: bool,
-    of: Callable[[str, BaseFile], bool] = lambda _path, _base: True,
+    of: Callable[[str, BaseFile | LogFile], bool] = lambda _path, _file: True,
 ) -> str | None:
     """
-    As `gone_at`, for files that active and archived cleans deleted.
+    Relative path of a file with rows of *time* that an active or archived clean deleted; None if there is none.
 
     Args:
         contents: Reads the table's instants.
         timeline: The active timeline.
         context: View context of the table, or of the table at *time*.
         time: Instant time.
-        found: As `gone_at`.
+        left: What is left of *time*.
         with_pending: As `deleted_since`.
-        of: Selects the files that count, by partition path and file; *found* may leave out others.
+        of: Selects the files that count, by partition path and file; *left* may leave out others.
 
     Raises:
         RefusedError: The archive, which is needed for the answer, is missing.
         CorruptMetadata: A clean is damaged, or the archive.
     """
     store = contents.store
-    if timeline.is_before_start(time):
-        refuse_without_archive(contents, timeline, time, found)
-    deleted = deleted_since(contents, timeline, time, with_pending=with_pending)
     is_before = timeline.is_before_start(time)
+    if is_before:
+        refuse_without_archive(contents, timeline, time, left.bases)
+    deleted = deleted_since(contents, timeline, time, with_pending=with_pending)
     replaced: Mapping[GroupKey, str] | None = None
     if is_before or not reaches_back(timeline, time):  # all that may be asked of the archive, in one pass
         archived = load_archived_files(
@@ -80,101 +115,25 @@ def first_gone(
         replaced = archived.replaced
         # The archive begins after the time in question, so what happened before it is unknown.
         if is_before and time < archived.first:
-            _refuse_before_archive(contents, timeline, time, archived.first, found)
+            _refuse_before_archive(contents, timeline, time, archived.first, left.bases)
         for partition, names in archived.cleaned.items():
             deleted.setdefault(partition, []).extend(names)
-        there = {(partition, base.file_id): base.instant_time for partition, base in found}
+        there = {(partition, base.file_id): base.instant_time for partition, base in left.bases}
         for key, file in archived.bases.items():  # the record of a clean may be lost; the commits name what they wrote
             if there.get(key, "") < file.time:
                 deleted.setdefault(key[0], []).append(file.name)
-    deleted = {
-        partition: [name for name in names if _is_of(partition, name, of)] for partition, names in deleted.items()
-    }
+    counted = [
+        (partition, file)
+        for partition, names in deleted.items()
+        for file in map(parse_data_file, names)
+        if file is not None and of(partition, file)
+    ]
     # First without the replaced groups of the archive, which are read only if a file seems to be missing.
-    gone = gone_at(context, time, found, deleted)
+    gone = gone_at(context, time, left, counted)
     if gone is None:
         return None
     replaced = load_archived_replaced(store.storage, store.config) if replaced is None else replaced
-    return gone_at(attrs.evolve(context, replaced={**replaced, **context.replaced}), time, found, deleted)
-
-
-def first_log_gone(
-    contents: Contents,
-    timeline: Timeline,
-    context: ViewContext,
-    time: str,
-    newest: Mapping[GroupKey, str],
-    *,
-    with_pending: bool = False,
-    of: Callable[[str, LogFile], bool] = lambda _path, _log: True,
-) -> str | None:
-    """
-    Relative path of a deleted log file that held rows at *time*, if nothing of its slice is left; else None.
-
-    A slice without a base file leaves no other trace; slices with a base file are found by `first_gone`.
-
-    Args:
-        contents: Reads the table's instants.
-        timeline: The active timeline.
-        context: View context of the table at *time*.
-        time: Instant time.
-        newest: Of each file group that still has files of *time*, the time of the newest one; as `newest_in`.
-        with_pending: As `deleted_since`.
-        of: Selects the log files that count, by partition path and file.
-
-    Raises:
-        CorruptMetadata: A clean is damaged, or the archive.
-    """
-    store = contents.store
-    deleted = deleted_since(contents, timeline, time, with_pending=with_pending)
-    replaced: Mapping[GroupKey, str] | None = None
-    # Copy-on-write tables have no log files, and need not read their archive for them.
-    has_logs = store.config.table_type is TableType.MERGE_ON_READ
-    if has_logs and (timeline.is_before_start(time) or not reaches_back(timeline, time)):
-        archived = load_archived_files(store.storage, store.config, cleaned_since=time, replaced=True)
-        replaced = archived.replaced
-        for partition, cleaned in archived.cleaned.items():
-            deleted.setdefault(partition, []).extend(cleaned)
-    counted = [
-        (partition, log)
-        for partition, names in deleted.items()
-        for log in filter(None, map(parse_log_file, names))
-        # Change logs hold no rows of a snapshot (rules/data-files 9.4), and writes that failed never did.
-        if not log.is_cdc
-        and log.instant_time <= time
-        and context.is_completed(log.instant_time)
-        and of(partition, log)
-        # Otherwise what is left of the group is older than the deleted file, so its rows are in no file that is left.
-        and log.instant_time > newest.get((partition, log.file_id), "")
-    ]
-
-    def gone(replaced: Mapping[GroupKey, str]) -> str | None:
-        for partition, log in counted:
-            replaced_at = replaced.get((partition, log.file_id))
-            if replaced_at is None or replaced_at > time:
-                return join_path(partition, log.name)
-        return None
-
-    # As in `first_gone`: for replaced groups alone the archive is read only if a file seems to be missing.
-    if replaced is None and gone(context.replaced) is None:
-        return None
-    replaced = load_archived_replaced(store.storage, store.config) if replaced is None else replaced
-    return gone({**replaced, **context.replaced})
-
-
-def newest_in(slices: Iterable[FileSlice]) -> dict[GroupKey, str]:
-    """Of each file group, the time of the newest file of its slice."""
-    return {
-        (each.partition_path, each.file_id): max(
-            (each.base_instant_time, *(log.instant_time for log in each.log_files))
-        )
-        for each in slices
-    }
-
-
-def _is_of(partition: str, name: str, of: Callable[[str, BaseFile], bool]) -> bool:
-    base = parse_base_file(name)
-    return base is not None and of(partition, base)
+    return gone_at(attrs.evolve(context, replaced={**replaced, **context.replaced}), time, left, counted)
 
 
 def refuse_without_archive(
@@ -256,7 +215,7 @@ def _partition_before(storage: Storage, before: Before) -> str | None:
 
 
 def gone_at(
-    context: ViewContext, time: str, found: Iterable[tuple[str, BaseFile]], deleted: Mapping[str, Iterable[str]]
+    context: ViewContext, time: str, left: Left, deleted: Iterable[tuple[str, BaseFile | LogFile]]
 ) -> str | None:
     """
     Relative path of a file with rows of *time* that is deleted, or about to be; None if no file is. Pure.
@@ -264,18 +223,28 @@ def gone_at(
     Args:
         context: View context of the table, or of the table at *time*.
         time: Instant time.
-        found: Partition path and newest base file at *time* of every file group that still has one.
-        deleted: Partition path to names of files that later cleans deleted, or began to.
+        left: What is left of *time*.
+        deleted: Partition paths and files that later cleans deleted, or began to.
     """
-    there = {(partition, base.file_id): base.instant_time for partition, base in found}
-    for partition, names in deleted.items():
-        for name in names:
-            base = parse_base_file(name)
-            if base is None or base.instant_time > time or not context.is_committed(base.instant_time):
-                continue
-            key = (partition, base.file_id)
-            replaced_at = context.replaced.get(key)
+    bases = {(partition, base.file_id): base.instant_time for partition, base in left.bases}
+    gone_log: str | None = None
+    for partition, file in deleted:
+        key = (partition, file.file_id)
+        replaced_at = context.replaced.get(key)
+        if file.instant_time > time or (replaced_at is not None and replaced_at <= time):
+            continue
+        if isinstance(file, BaseFile):
             # The file itself may still exist, because its deletion is pending or failed: its rows are not promised.
-            if (replaced_at is None or replaced_at > time) and there.get(key, "") <= base.instant_time:
-                return join_path(partition, name)
-    return None
+            if context.is_committed(file.instant_time) and bases.get(key, "") <= file.instant_time:
+                return join_path(partition, file.name)
+        elif (
+            gone_log is None
+            # Change logs hold no rows of a snapshot (rules/data-files 9.4), and writes that failed never did.
+            and not file.is_cdc
+            and context.is_completed(file.instant_time)
+            # What is left of the group is older, so the rows are in no file that is left. A slice without a base file
+            # leaves no other trace.
+            and file.instant_time > left.newest.get(key, "")
+        ):
+            gone_log = join_path(partition, file.name)
+    return gone_log

@@ -16,12 +16,11 @@ from collections.abc import Iterator
 from hudi_py.errors import NotFound, RefusedError
 from hudi_py.fsview.as_of import readable_slices
 from hudi_py.fsview.build import ViewContext, build_partition
-from hudi_py.fsview.gone import gone_at
-from hudi_py.model.files import FileSlice, join_path
+from hudi_py.fsview.gone import Left, gone_at
+from hudi_py.model.files import FileSlice, join_path, parse_base_file
 from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action
 from hudi_py.model.records import CleanerPlan
-from hudi_py.snapshot.select import bases_of
 from hudi_py.timeline.cleaned import clean_that_took
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
@@ -103,7 +102,8 @@ def _taken(
         # The slices of that time as they were before the clean: a log file below a newer base file is in none of them.
         logs = {log.name for each in slices(partition, there + missing) for log in each.log_files}
         yield from (join_path(partition, name) for name in missing if name in logs)
-        found = bases_of(slices(partition, there))
-        gone = gone_at(context, time, found, {partition: missing})
+        left = Left.of_slices(slices(partition, there))
+        bases = [(partition, base) for base in map(parse_base_file, missing) if base is not None]
+        gone = gone_at(context, time, left, bases)
         if gone is not None:
             yield gone

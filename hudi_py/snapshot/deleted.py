@@ -20,7 +20,7 @@ from hudi_py.errors import RefusedError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.fsview.build import GroupKey
-from hudi_py.fsview.gone import first_gone, first_log_gone, newest_in
+from hudi_py.fsview.gone import Left, first_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.model.files import FileSlice
 from hudi_py.rows.predicate import OneOf
@@ -217,7 +217,10 @@ def _before(contents: Contents, timeline: Timeline, listing: Listing, window: Wi
         refuse_what_a_clean_took(contents, timeline, contained.context, window.after)
     except RefusedError as error:  # the clean has not recorded yet what it deletes, so the next check does not see it
         raise RefusedError(f"the rows deleted {window} cannot be read: {error}") from error
-    gone = _first_gone(contents, timeline, contained, window.after, found, touched)
+    gone = first_gone(
+        contents, timeline, contained.context, window.after, Left.of_slices(found),
+        with_pending=False, of=lambda path, file: (path, file.file_id) in touched,
+    )  # fmt: skip
     if gone is not None:
         raise RefusedError(
             f"the rows deleted {window} cannot be read: {which_clean(contents, gone)} deleted {gone}, which held rows "
@@ -233,24 +236,3 @@ def _replaced(contents: Contents, timeline: Timeline, window: Window) -> set[Gro
         store = contents.store
         replaced = {**load_archived_replaced(store.storage, store.config), **replaced}
     return {key for key, time in replaced.items() if contained.times.get(time, time) in window}
-
-
-def _first_gone(
-    contents: Contents,
-    timeline: Timeline,
-    contained: RangeContents,
-    time: str,
-    found: Sequence[FileSlice],
-    touched: set[GroupKey],
-) -> str | None:
-    bases = [(each.partition_path, each.base_file) for each in found if each.base_file is not None]
-    gone = first_gone(
-        contents, timeline, contained.context, time, bases, with_pending=False,
-        of=lambda path, base: (path, base.file_id) in touched,
-    )  # fmt: skip
-    if gone is not None:
-        return gone
-    return first_log_gone(
-        contents, timeline, contained.context, time, newest_in(found),
-        of=lambda path, log: (path, log.file_id) in touched,
-    )  # fmt: skip

@@ -16,7 +16,7 @@ from hudi_py.config import keys
 from hudi_py.errors import RefusedError
 from hudi_py.fsview.as_of import readable_slices
 from hudi_py.fsview.build import PartitionView, ViewContext, build_partition
-from hudi_py.fsview.gone import first_gone, first_log_gone, newest_in
+from hudi_py.fsview.gone import Left, first_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.planned import views
@@ -178,14 +178,10 @@ class EarlierSnapshot(Snapshot):
         """
         # Again after the listing: a clean may have begun in between, and then the listing may lack files already.
         self.refuse_what_a_clean_took()
-        asked = (self._contents, self.timeline, self.view_context, self.requested_time)
-
-        def of(path: str, _file: object) -> bool:
-            return partition_path in (None, path)
-
-        gone = first_gone(*asked, bases_of(found), with_pending=False, of=of)
-        if gone is None:
-            gone = first_log_gone(*asked, newest_in(found), of=of)
+        gone = first_gone(
+            self._contents, self.timeline, self.view_context, self.requested_time, Left.of_slices(found),
+            with_pending=False, of=lambda path, _file: partition_path in (None, path),
+        )  # fmt: skip
         if gone is not None:
             raise RefusedError(
                 f"the table cannot be read as of {self.requested_time}: {which_clean(self._contents, gone)} deleted "

@@ -13,14 +13,13 @@ from hudi_py.errors import RefusedError, UnsupportedTable
 from hudi_py.fsview.as_of import context_as_of, readable_slices
 from hudi_py.fsview.build import ViewContext, build_partition
 from hudi_py.fsview.checked import CheckedListing
-from hudi_py.fsview.gone import first_gone, first_log_gone, newest_in
+from hudi_py.fsview.gone import Left, first_gone
 from hudi_py.fsview.listing import Listing
-from hudi_py.model.files import FileSlice, LogFile, parse_base_file, parse_log_file
+from hudi_py.model.files import BaseFile, FileSlice, LogFile, parse_base_file, parse_log_file
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took, which_clean
 from hudi_py.snapshot.range_facts import RangeFacts
-from hudi_py.snapshot.select import bases_of
 from hudi_py.snapshot.window import (
     Window,
     commits_of,
@@ -210,21 +209,14 @@ class RangeContents:
         until = self._window.until
         if until is None:  # the newest slices, which no clean deletes
             return
-        bases = bases_of(slices)
         refuse_what_a_clean_took(self._contents, self._timeline, self.context, until)
+        is_log_of_range = self._is_log_of_range()
         gone = first_gone(
-            self._contents,
-            self._timeline,
-            self.context,
-            until,
-            bases,
-            with_pending=False,
-            of=lambda _, base: base.instant_time in self.commits,
-        )
-        if gone is None:
-            gone = first_log_gone(
-                self._contents, self._timeline, self.context, until, newest_in(slices), of=self._is_log_of_range()
-            )
+            self._contents, self._timeline, self.context, until, Left.of_slices(slices), with_pending=False,
+            of=lambda path, file: (
+                file.instant_time in self.commits if isinstance(file, BaseFile) else is_log_of_range(path, file)
+            ),
+        )  # fmt: skip
         if gone is not None:
             raise RefusedError(
                 f"the changes {self._window} cannot be read: {which_clean(self._contents, gone)} deleted {gone}, which "

@@ -13,9 +13,9 @@ from typing import Final
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, CorruptMetadata, RefusedError
 from hudi_py.fsview.as_of import readable_slices
-from hudi_py.fsview.build import GroupKey, PartitionView, ViewContext
+from hudi_py.fsview.build import PartitionView, ViewContext
 from hudi_py.fsview.needs import Pending
-from hudi_py.model.files import join_path, newest_by_group
+from hudi_py.model.files import join_path
 from hudi_py.model.holes import Holes
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import EPOCH, parse_duration, resolve_time
@@ -163,11 +163,6 @@ def held_files(
         if names:
             held[partition.partition_path] = tuple(names)
     return held
-
-
-def newest_held(held: Mapping[str, Iterable[str]]) -> dict[GroupKey, str]:
-    """Of each file group of a savepoint, the time of its newest file."""
-    return {(path, file_id): time for path, names in held.items() for file_id, time in newest_by_group(names).items()}
 
 
 def check_all_there(held: Mapping[str, tuple[str, ...]], there: Mapping[str, frozenset[str]], root: str) -> None:

@@ -22,11 +22,10 @@ from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, NotFound
 from hudi_py.fsview.as_of import context_as_of
 from hudi_py.fsview.checked import CheckedListing
 from hudi_py.fsview.foreign import refuse_foreign
-from hudi_py.fsview.gone import first_gone, first_log_gone
+from hudi_py.fsview.gone import Left, first_gone
 from hudi_py.fsview.loader import load_context, load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.listing import open_snapshot
-from hudi_py.model.files import parse_base_file
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.lease import Lease, needs_savepoint, savepoint_name
 from hudi_py.model.records import SavepointMetadata
@@ -51,7 +50,6 @@ from hudi_py.services.savepoint.plan import (
     check_pending_cleans,
     expiry_ms,
     held_files,
-    newest_held,
     savepoint_target,
     time_of_name,
 )
@@ -126,10 +124,7 @@ class SavepointService:
         for partition, names in held.items():
             refuse_foreign(partition, names, self.table.base_file_extensions, "a savepoint")
         check_pending_cleans(held, planned_deletions(self.contents, timeline))
-        bases = [(path, base) for path, names in held.items() for name in names if (base := parse_base_file(name))]
-        gone = first_gone(self.contents, timeline, context, time, bases, with_pending=True)
-        if gone is None:
-            gone = first_log_gone(self.contents, timeline, context, time, newest_held(held), with_pending=True)
+        gone = first_gone(self.contents, timeline, context, time, Left.of_names(held), with_pending=True)
         check_nothing_is_gone(time, gone)
         # Listed by the metadata table, which says what should be there. A savepoint without its files is worth nothing.
         if not listing.is_fresh:

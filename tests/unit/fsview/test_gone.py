@@ -10,8 +10,8 @@ import pytest
 from hudi_py.errors import RefusedError
 from hudi_py.formats import records_codec as codec
 from hudi_py.fsview.build import ViewContext
-from hudi_py.fsview.gone import first_gone, first_log_gone, gone_at, newest_in
-from hudi_py.model.files import FileSlice, parse_base_file, parse_log_file
+from hudi_py.fsview.gone import Left, first_gone, gone_at
+from hudi_py.model.files import FileSlice, LogFile, parse_base_file, parse_data_file, parse_log_file
 from hudi_py.model.instant import Action, State
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.model.records import CleanMetadata, CleanPartitionMetadata
@@ -19,6 +19,7 @@ from hudi_py.versions.format import LogNaming
 from support.tables import SYNC, TableBuilder, at
 
 NAME = TableBuilder.base_name
+LOG = ".a_{}.log.1_0-1-0"
 WRITES = (1, 2, 3)
 PLACES = ("there", "deleted", "about to go")
 
@@ -44,8 +45,8 @@ def test_rows_are_missed_where_the_newest_file_of_their_time_was_deleted(time, r
             seen = [n for n in committed if n <= time and not (replaced_at is not None and replaced_at <= time)]
             is_missed = bool(seen) and where[max(seen)] != "there"
             left = [n for n in committed if n <= time and where[n] != "deleted"]
-            found = [("r0", base) for n in left[-1:] if (base := parse_base_file(NAME("a", at(n))))]
-            deleted = {"r0": [NAME("a", at(n)) for n in WRITES if where[n] != "there"]}
+            found = Left.of_names({"r0": [NAME("a", at(n)) for n in left[-1:]]})
+            deleted = [("r0", parse_data_file(NAME("a", at(n)))) for n in WRITES if where[n] != "there"]
             told = gone_at(context(committed, replaced_at), at(time), found, deleted)
             assert (told is not None) is is_missed, (where, committed)
             if told is not None:
@@ -53,13 +54,14 @@ def test_rows_are_missed_where_the_newest_file_of_their_time_was_deleted(time, r
 
 
 def test_other_groups_and_partitions_do_not_stand_for_a_file():
-    """Nor do names that are no base files."""
-    found = [(path, base) for path, each in (("r1", "a"), ("r0", "b")) if (base := parse_base_file(NAME(each, at(2))))]
-    deleted = {"r0": ["x", ".a_1.log.1_0-1-0", NAME("a", at(1))], "r1": [NAME("a", at(1))]}
+    """Nor do log files of writes that are not completed."""
+    found = Left.of_names({"r1": [NAME("a", at(2))], "r0": [NAME("b", at(2))]})
+    names = [("r0", LOG.format(at(3))), ("r0", NAME("a", at(1))), ("r1", NAME("a", at(1)))]
+    log, base, other = ((path, parse_data_file(name)) for path, name in names)
     everything = context((1, 2), None)
-    assert gone_at(everything, at(2), found, deleted) == f"r0/{NAME('a', at(1))}"
-    assert gone_at(everything, at(2), found, {"r1": deleted["r1"]}) is None
-    assert gone_at(everything, at(2), found, {"r0": deleted["r0"][:2]}) is None
+    assert gone_at(everything, at(2), found, [log, base, other]) == f"r0/{NAME('a', at(1))}"
+    assert gone_at(everything, at(2), found, [other]) is None
+    assert gone_at(everything, at(2), found, [log]) is None
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -90,10 +92,9 @@ def ask(builder: TableBuilder, number: int, of=lambda _path, _base: True) -> str
     left = [path.rpartition("/") for path in builder.storage.files() if path.startswith("r")]
     parsed = [(path, base) for path, _, name in left if (base := parse_base_file(name))]
     then = [(path, base) for path, base in parsed if base.instant_time <= at(number) and of(path, base)]
-    found = {(path, base.file_id): (path, base) for path, base in sorted(then, key=lambda each: each[1].instant_time)}
-    return first_gone(
-        table.contents, table.timeline, table.view_context, at(number), [*found.values()], with_pending=True, of=of
-    )
+    newest = {(path, base.file_id): (path, base) for path, base in sorted(then, key=lambda each: each[1].instant_time)}
+    found = Left([*newest.values()], {key: base.instant_time for key, (_, base) in newest.items()})
+    return first_gone(table.contents, table.timeline, table.view_context, at(number), found, with_pending=True, of=of)
 
 
 def test_cleans_archived_by_their_number_are_asked_about_active_times_too():
@@ -161,9 +162,6 @@ def test_a_damaged_metafile_tells_nothing(layout):
     assert ask(builder, 1) is None
 
 
-LOG = ".a_{}.log.1_0-1-0"
-
-
 @pytest.mark.parametrize("written", [1, 2, 3])
 @pytest.mark.parametrize("replaced_at", [None, 1, 2, 3])
 def test_a_log_file_that_is_gone_is_missed_at_times_that_had_it(written, replaced_at):
@@ -194,10 +192,11 @@ def test_a_log_file_that_is_gone_is_missed_at_times_that_had_it(written, replace
                 and not (replaced_at is not None and replaced_at <= time)
             )
             for each in left:
-                told = first_log_gone(table.contents, table.timeline, seen, at(time), newest_in([each]))
+                asked = (table.contents, table.timeline, seen, at(time))
+                told = first_gone(*asked, Left.of_slices([each]), with_pending=False)
                 assert told == (f"r0/{name}" if is_missed else None), (suffix, time, committed, each)
             others = {"of": lambda _path, log: log.instant_time != at(written)}
-            assert first_log_gone(table.contents, table.timeline, seen, at(time), {}, **others) is None
+            assert first_gone(*asked, Left((), {}), with_pending=False, **others) is None
     assert ask(builder, 4, lambda _path, base: base.file_id == "a") is None  # no base file among them
 
 
@@ -212,4 +211,5 @@ def test_a_log_file_that_an_archived_clean_took_is_missed_too():
     builder.table(compact_inline_trigger_strategy="TIME_ELAPSED").archive(keep_min_commits=1, keep_max_commits=2)
     table = builder.table()
     assert not table.timeline.of([Action.CLEAN])
-    assert first_log_gone(table.contents, table.timeline, context((1, 2), None), at(1), {})
+    asked = (table.contents, table.timeline, context((1, 2), None), at(1), Left((), {}))
+    assert ".log." in first_gone(*asked, with_pending=False, of=lambda _path, file: isinstance(file, LogFile))
