@@ -109,11 +109,10 @@ class TableInsight(TableView):
             ConfigError: A value is invalid, or cannot be simulated.
             CorruptMetadata: A commit, a savepoint or the archive is damaged.
         """
-        from hudi_py.services.simulation.service import SimulationService
         from hudi_py.table_services import TableServices
 
-        config = TableServices(self).clean_config(**options)
-        return SimulationService(contents=self.contents, table=self.config).run(config)
+        services = TableServices(self)
+        return services.simulation().run(services.clean_config(**options))
 
     def history(self, *, archived: bool = False) -> tuple[Event, ...]:
         """

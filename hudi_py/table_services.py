@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from hudi_py.services.rollback.service import RollbackService
     from hudi_py.services.savepoint.schedule import TagSchedule
     from hudi_py.services.savepoint.service import SavepointService
+    from hudi_py.services.simulation.service import SimulationService
     from hudi_py.services.undo.service import UndoService
     from hudi_py.services.upkeep.service import UpkeepService
     from hudi_py.services.usage.service import UsageService
@@ -401,6 +402,12 @@ class TableServices:
         clean = self.clean(self.clean_config(now=now, **options), now=now)
         # With a limit below 0, too, no file counts as small.
         return UsageService(clean, max(self._table.settings[PARQUET_SMALL_FILE_LIMIT], 0))
+
+    def simulation(self) -> SimulationService:
+        """Return the service that replays the writes under other settings of cleaning."""
+        from hudi_py.services.simulation.service import SimulationService
+
+        return SimulationService(contents=self._table.contents, table=self._table.config)
 
     def erasure(
         self,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from hudi_py.errors import HudiError
+from hudi_py.errors import CorruptMetadata, HudiError
 from hudi_py.inspection.check_command import finding_entry
 from hudi_py.inspection.du_command import usage_entry
 from hudi_py.inspection.json_stream import json_text
@@ -21,10 +21,10 @@ from hudi_py.model.words import counted
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
     from hudi_py.services.simulation.plan import Simulation
-    from hudi_py.services.simulation.service import Recorded
+    from hudi_py.services.simulation.service import Recorded, Writes
     from hudi_py.services.usage.facts import FileUse, Usage
     from hudi_py.snapshot.bytes_over_time import Stored
-    from hudi_py.snapshot.history import Event
+    from hudi_py.snapshot.history import Event, InstantContent
     from hudi_py.table import Table
     from hudi_py.table_services import TableServices
 
@@ -70,13 +70,13 @@ def page_document(
     uses, usage = examined.uses, None if examined.health is None else examined.health.usage
     if uses is None:  # asked once more, for the reason
         uses = _part(problems, lambda: list(opened.services.usage(now=now, **chosen).files())) or []
-    # Without the archive, if that is damaged: the page says so, and shows the rest.
-    life = _part(problems, lambda: _life(opened, archived=True, with_contents=with_contents)) or _life(
-        opened, archived=False, with_contents=with_contents
+    # Without the archive, and so without replays, if that is damaged: the page says so, and shows the rest.
+    life = _part(problems, lambda: _life(opened, problems, archived=True, with_contents=with_contents)) or _life(
+        opened, problems, archived=False, with_contents=with_contents
     )
     events = life.events
     inside, files = _files(uses)
-    simulations, not_simulated = _simulations(opened, events, problems)
+    simulations, not_simulated = _simulations(opened, life, problems)
     return {
         "schema_version": 1,
         "generated_at": moment.isoformat(timespec="seconds"),
@@ -110,32 +110,60 @@ def page_document(
 
 @attrs.frozen
 class _Life:
-    """What happened, the bytes after each action, and decoded contents as JSON text by requested time and action."""
+    """
+    What the instants hold.
+
+    Args:
+        events: What happened.
+        stored: The bytes after each action.
+        contents: Decoded contents as JSON text by requested time and action.
+        writes: For replays; None where some are missing or there are too many.
+    """
 
     events: tuple[Event, ...]
     stored: tuple[Stored, ...]
     contents: dict[str, str]
+    writes: Writes | None
 
 
-def _life(opened: Table, *, archived: bool, with_contents: bool) -> _Life:
-    """Every instant is read once: there may be ten thousand."""
+def _life(opened: Table, problems: list[str], *, archived: bool, with_contents: bool) -> _Life:
+    """Every instant is read and decoded once: there may be ten thousand."""
+    from hudi_py.services.simulation.service import Writes
     from hudi_py.snapshot.bytes_over_time import BytesOverTime
     from hudi_py.snapshot.history import event_of
 
     events, stored = [], BytesOverTime()
+    writes = Writes(opened.storage.root) if archived else None
+    commits = 0
     wanted = frozenset(opened.timeline.instants[-CONTENTS_MAX:] if with_contents else ())
     texts: dict[str, str] = {}
     for found in opened.instant_contents(archived=archived):
         instant, content = found.instant, found.content
         events.append(event_of(found, opened.zone))
         stored.add(instant, content)
+        commits += events[-1].numbers.files_written > 0
+        if writes is not None and (commits > COMMITS_MAX or not _is_added(writes, found, problems)):
+            writes = None
         # At once: a commit of many files takes megabytes, and there may be many of those. Text in lines is longer, and
         # takes twenty times as long.
         if content is not None and instant in wanted and len(json_text(content)) <= CONTENT_BYTES_MAX:
             text = json_text(content, indent=1)
             if len(text) <= CONTENT_BYTES_MAX:
                 texts[f"{instant.requested_time} {instant.action.value}"] = text
-    return _Life(tuple(events), stored.points(), texts)
+    return _Life(tuple(events), stored.points(), texts, writes)
+
+
+def _is_added(writes: Writes, found: InstantContent, problems: list[str]) -> bool:
+    """Take an instant for the replays; False if it is a write that cannot be read: they would be wrong without it."""
+    from hudi_py.timeline.timeline import WRITES
+
+    problem = found.problem if found.instant.action in WRITES else None
+    try:
+        writes.add(found.instant, found.content)
+    except CorruptMetadata as error:
+        problem = str(error)
+    problems += [] if problem is None else [problem]
+    return problem is None
 
 
 def _stored(opened: Table, points: Iterable[Stored]) -> list[tuple[float, int, int]]:
@@ -245,26 +273,25 @@ def _cut(value: Any) -> Any:
     return f"{text[:TEXT_LENGTH_MAX]} … {len(text) - TEXT_LENGTH_MAX:,} more characters"
 
 
-def _simulations(
-    opened: Table, events: Iterable[Event], problems: list[str]
-) -> tuple[list[dict[str, Any]], str | None]:
+def _simulations(opened: Table, life: _Life, problems: list[str]) -> tuple[list[dict[str, Any]], str | None]:
     """The table's size over time under several retentions, each as points of time and bytes; or why there are none."""
-    commits = sum(event.numbers.files_written > 0 for event in events)
+    commits = sum(event.numbers.files_written > 0 for event in life.events)
     # A single commit has nothing to show; too many would keep the page waiting.
     if commits < 2:
         return [], f"it takes two commits, and this table has {commits or 'none'}"
     if commits > COMMITS_MAX:
         return [], f"{counted(commits, 'commit')} take long; hudi-py simulate replays them at a shell"
-    from hudi_py.services.simulation.service import SimulationService
-
-    files = sum(event.numbers.files_written for event in events)
+    files = sum(event.numbers.files_written for event in life.events)
     chosen, problem = _affordable(commits, files)
     if not chosen:
         return [], problem
     found: list[dict[str, Any]] = []
-    # Read once for all retentions.
-    recorded = _part(problems, SimulationService(contents=opened.contents, table=opened.config).recorded)
     services = opened.services
+    # Once for all retentions, of what was read for the events.
+    service = services.simulation()
+    recorded = (
+        None if life.writes is None else _part(problems, partial(service.recorded_of, opened.timeline, life.writes))
+    )
     for retained in chosen:
         simulated = None if recorded is None else _part(problems, partial(_replayed, services, recorded, retained))
         if simulated is None:

@@ -20,6 +20,7 @@ from hudi_py.inspection.server import Server
 from hudi_py.inspection.site import Site
 from hudi_py.storage.wrappers import RecordingStorage
 from hudi_py.table import Table
+from hudi_py.timeline.contents import Contents
 from support.browser import CHROMIUM, Browser
 from support.tables import TableBuilder, at, on_disk
 
@@ -172,6 +173,39 @@ def test_a_page_finds_out_once_what_keeps_the_files(layout):
     read = [count for (verb, path), count in calls.items() if verb == "read" and ".commit" in path]
     assert read and max(read) == 1
     assert sum(count for (verb, path), count in calls.items() if path == builder.folder) <= 7
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_page_replays_what_it_decoded_for_its_events(layout, monkeypatch):
+    """Each instant becomes plain data once, and every replay is that of ``hudi-py simulate``."""
+    builder = TableBuilder(layout)
+    for number in range(1, 9):
+        builder.commit(at(number), {f"p{number % 3}": ["f"]})
+    opened = Table(builder.storage, clock=builder.clock).read_only()
+    decoded = Counter()
+    plain = Contents.plain
+    monkeypatch.setattr(Contents, "plain", lambda self, instant: (decoded.update([instant]), plain(self, instant))[1])
+    shown = {each["commits_retained"]: each for each in page_document(opened)["simulations"]}
+    assert decoded and set(decoded.values()) == {1}
+    assert shown
+    for retained, replay in shown.items():
+        simulated = opened.simulate(commits_retained=retained)
+        assert [each[1] for each in replay["points"]] == [step.bytes for step in simulated.steps]
+        assert (replay["files_deleted"], replay["bytes_max"]) == (len(simulated.deleted), simulated.bytes_max)
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_page_replays_nothing_without_a_commit_that_is_damaged(layout):
+    """What it wrote is unknown, so each size after it would be wrong; the page says which file it is."""
+    builder = TableBuilder(layout)
+    for number in range(1, 5):
+        builder.commit(at(number), {"p": ["f"]})
+    damaged = next(path for path in builder.storage.files() if at(2) in path and path.endswith(".commit"))
+    builder.storage.replace(damaged, b"damaged")
+    document = page_document(Table(builder.storage, clock=builder.clock).read_only())
+    assert document["simulations"] == []
+    assert document["not_simulated"] == "a part that it needs cannot be read; see the findings"
+    assert any(damaged in problem for problem in document["problems"])
 
 
 def test_a_page_replays_what_a_reader_waits_for(tmp_path, monkeypatch):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import tzinfo
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -81,14 +80,30 @@ class SimulationService:
             CorruptMetadata: A commit, a savepoint or the archive is damaged.
         """
         timeline = self.contents.store.load()
-        found = dict(self._contents(timeline))
-        counted = self._counted(timeline, found)
-        writes = tuple(
-            self._replayed(instant, found[instant], instant in counted) for instant in sorted(found, key=_time)
-        )
+        storage = self.contents.store.storage
+        writes = Writes(storage.root)
+        for instant, content in load_archived_contents(storage, self.table).items():
+            writes.add(instant, content)
+        for instant in timeline.writes.completed():
+            writes.add(instant, self.contents.plain(instant))
+        return self.recorded_of(timeline, writes)
+
+    def recorded_of(self, timeline: Timeline, writes: Writes) -> Recorded:
+        """
+        Take what is replayed from a caller that has read all instants.
+
+        Args:
+            timeline: The active timeline.
+            writes: All completed ones, archived ones too.
+
+        Raises:
+            CorruptMetadata: A savepoint is damaged.
+        """
+        found = writes.in_order(self.table)
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
-        times = frozenset(instant.requested_time for instant in found)
-        completions = {i.requested_time: i.completion_time for i in found if i.completion_time is not None}
+        times = frozenset(write.instant.requested_time for write in found)
+        done = (write.instant for write in found)
+        completions = {i.requested_time: i.completion_time for i in done if i.completion_time is not None}
         whole = attrs.evolve(
             context,
             visible_times=context.visible_times | times,
@@ -100,23 +115,31 @@ class SimulationService:
             unknown_commits=None,
         )
         protection = protection_of(context, load_savepoints(timeline, self.contents), {})
-        return Recorded(writes=writes, context=whole, protection=protection, zone=self.contents.store.zone)
+        return Recorded(writes=found, context=whole, protection=protection, zone=self.contents.store.zone)
 
-    def _contents(self, timeline: Timeline) -> Iterator[tuple[Instant, Any]]:
-        archived = load_archived_contents(self.contents.store.storage, self.table)
-        for instant, content in archived.items():
-            if instant.is_completed and instant.action in WRITES:
-                yield instant, content
-        for instant in timeline.writes.completed():
-            yield instant, self.contents.plain(instant)
 
-    def _counted(self, timeline: Timeline, found: dict[Instant, Any]) -> frozenset[Instant]:
-        whole = Timeline(tuple(sorted(found, key=_time)))
-        return frozenset(whole.table_commits(self.table.table_type).completed())
+class Writes:
+    """
+    Collects of each completed write what a replay needs, so that whoever reads all instants reads them once.
 
-    def _replayed(self, instant: Instant, content: Any, counts: bool) -> Replayed:
-        source = f"{self.contents.store.storage.root}: {instant}"
-        commit = commit_of(content if isinstance(content, dict) else {}, source)
+    Args:
+        root: The table, for messages.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root: Final = root
+        self._found: dict[Instant, Replayed] = {}
+
+    def add(self, instant: Instant, content: Any) -> None:
+        """
+        Take an instant with its decoded content, in any order; anything but a completed write is left out.
+
+        Raises:
+            CorruptMetadata: The content is not that of a commit.
+        """
+        if not instant.is_completed or instant.action not in WRITES:
+            return
+        commit = commit_of(content if isinstance(content, dict) else {}, f"{self._root}: {instant}")
         files: dict[str, dict[str, int]] = {}
         for partition, stats in commit.partition_to_write_stats.items():
             for stat in stats:
@@ -126,7 +149,13 @@ class SimulationService:
                     files.setdefault(partition, {})[name] = max(stat.file_size_in_bytes or 0, 0)
         replaced = commit.partition_to_replace_file_ids or {}
         groups = tuple((partition, file_id) for partition, ids in replaced.items() for file_id in ids)
-        return Replayed(instant=instant, files=files, replaced=groups, counts=counts)
+        self._found[instant] = Replayed(instant=instant, files=files, replaced=groups)
+
+    def in_order(self, table: TableConfig) -> tuple[Replayed, ...]:
+        """Return what was collected, in order of requested time."""
+        whole = Timeline(tuple(sorted(self._found, key=_time)))
+        counted = frozenset(whole.table_commits(table.table_type).completed())
+        return tuple(attrs.evolve(self._found[instant], counts=instant in counted) for instant in whole)
 
 
 def _refuse_moments(config: CleanConfig) -> None:
