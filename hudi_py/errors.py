@@ -2,7 +2,7 @@
 All errors that hudi_py raises on purpose.
 
 There are few classes, one for each thing that a caller can do about an error. The message says what happened, where and
-why; after its last semicolon, if it has one, what to do::
+why; after its last semicolon, if it has one, what to do, perhaps after a sentence that nothing was changed::
 
     HudiError
     ├── TableNotFound          there is no table at this location            → fix the path
@@ -24,6 +24,9 @@ All fields are positional, so that errors of Spark executors can be pickled.
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 __all__ = [
     "AlreadyExists",
     "ConfigError",
@@ -43,6 +46,10 @@ __all__ = [
 ]
 
 
+_NOTHING_DONE: Final = re.compile(r"nothing was \w+(?:\.\s+|$)")
+"""What a message may say before the advice, or in its place."""
+
+
 class HudiError(Exception):
     """Base class of all errors of hudi_py."""
 
@@ -53,7 +60,8 @@ class HudiError(Exception):
     def fix(self) -> str:
         """What to do about it, in words: from the message, or else what helps with errors of this class."""
         _, semicolon, last = str(self).rpartition("; ")
-        return last if semicolon else self.advice
+        said = _NOTHING_DONE.sub("", last, count=1) if _NOTHING_DONE.match(last) else last
+        return (said if semicolon else "") or self.advice
 
 
 class TableNotFound(HudiError):

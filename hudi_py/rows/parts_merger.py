@@ -116,4 +116,5 @@ class PartsMerger:
 
 
 def _numpy(column: Any) -> Any:
-    return column.to_numpy() if column.num_chunks else np.zeros(0, column.type.to_pandas_dtype())
+    # Not to_pandas_dtype: before PyArrow 26 that needs pandas, which need not be installed.
+    return column.to_numpy() if column.num_chunks else pa.nulls(0, column.type).to_numpy(zero_copy_only=False)

@@ -13,15 +13,14 @@ from hudi_py.storage.local import LocalStorage
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(/{0,3})(.*)", re.DOTALL)
 _PACKAGE_BY_SCHEME = {
-    "s3": "s3fs",
-    "s3a": "s3fs",
-    "s3n": "s3fs",
+    "s3": "'hudi_py[s3]'",
+    "s3a": "'hudi_py[s3]'",
+    "s3n": "'hudi_py[s3]'",
     "gs": "gcsfs",
     "gcs": "gcsfs",
     "abfs": "adlfs",
     "abfss": "adlfs",
     "az": "adlfs",
-    "hdfs": "pyarrow",
     "sftp": "paramiko",
 }
 
@@ -95,7 +94,6 @@ def _plain_or_quoted(path: str) -> str:
 
 
 def _remote(location: str, scheme: str, options: Mapping[str, str] | None, read_bytes_max: int) -> Storage:
-    package = _PACKAGE_BY_SCHEME.get(scheme, "")
     from hudi_py.storage.remote import RemoteStorage
 
     storage = RemoteStorage(location, options, read_bytes_max=read_bytes_max)
@@ -105,8 +103,10 @@ def _remote(location: str, scheme: str, options: Mapping[str, str] | None, read_
         # Now, so that a missing package is named before anything is read.
         fsspec.get_filesystem_class(scheme)
     except ImportError as error:
-        wanted = f"fsspec {package}".strip()
-        raise ConfigError(f"{scheme}:// storage needs packages that are missing; pip install {wanted}") from error
+        package = _PACKAGE_BY_SCHEME.get(scheme)
+        # fsspec says it of the others.
+        wanted = str(error) if package is None else f"pip install {package}"
+        raise ConfigError(f"{scheme}:// storage needs a package that is missing; {wanted}") from error
     except ValueError as error:
         raise ConfigError(
             f"{scheme}:// is not supported by fsspec; use a local path, file://, s3:// or another fsspec protocol"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import re
 from typing import NamedTuple
 
 from hudi_py.storage.base import StorageFailure
@@ -78,6 +79,7 @@ _NEVER_SENT = frozenset(
     {"EndpointConnectionError", "ConnectTimeoutError", "ProxyConnectionError", "ClientConnectorError"}
 )
 _NO_CREDENTIALS = frozenset({"NoCredentialsError", "PartialCredentialsError", "TokenRetrievalError"})
+_HADOOP = re.compile(r"Unable to load (lib(?:jvm|hdfs))")
 _SILENT = frozenset({"ReadTimeoutError"})
 _LOST = frozenset({"HTTPClientError", "ResponseStreamingError", "ResponseParserError", "ClientError", "HttpError"})
 
@@ -99,6 +101,14 @@ def classify(error: Exception) -> Fault | None:
         return Fault(Meaning.TAKEN, "exists already")
     if isinstance(error, PermissionError):
         return Fault(Meaning.REFUSED, _brief(error), _ACCESS)
+    missing = _HADOOP.match(str(error))
+    if missing is not None:  # PyArrow goes on with every path that it tried
+        return Fault(
+            Meaning.REFUSED,
+            f"HDFS is reached through Hadoop's own client, which needs Java, and {missing[1]}.so was not found",
+            "install Java and Hadoop's client, and set JAVA_HOME, HADOOP_HOME and "
+            "CLASSPATH=$($HADOOP_HOME/bin/hadoop classpath --glob)",
+        )
     names = {kind.__name__ for kind in type(error).__mro__}
     if names & _NO_CREDENTIALS:
         return Fault(Meaning.REFUSED, _brief(error), "set credentials for this storage")

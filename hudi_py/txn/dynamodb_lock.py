@@ -63,6 +63,7 @@ class DynamoDBLock:
     """
 
     def __init__(self, config: DynamoConfig, randomness: Randomness = MACHINE, seconds: Seconds = MONOTONIC) -> None:
+        _boto3()  # before a call, whose errors are classes of what comes with it
         self._config, self._randomness, self._seconds = config, randomness, seconds
         self._owner = f"hudi_py {socket.gethostname()} {os.getpid()} {new_uuid(randomness)}"
         self._guard = threading.Lock()  # the thread that renews it replaces the version, too

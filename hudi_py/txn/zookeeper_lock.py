@@ -12,6 +12,7 @@ Source: rules/table-services F.1; Hudi 0.15.0 to 1.2.0 ``ZookeeperBasedLockProvi
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -36,6 +37,8 @@ class ZookeeperLock:
 
     def __init__(self, config: ZookeeperConfig, wait_ms: int) -> None:
         _require_kazoo()
+        # Kazoo's own words about connections; what comes of them is in our errors.
+        logging.getLogger("kazoo").addHandler(logging.NullHandler())
         self._config, self._wait_ms = config, wait_ms
         self._client: KazooClient | None = None
         self._lock: Any = None

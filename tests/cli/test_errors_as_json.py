@@ -66,6 +66,8 @@ def test_each_class_of_errors_says_what_to_do():
         kind = getattr(errors, name)
         assert kind("it failed").fix == kind.advice
         assert kind("it failed; try again later").fix == "try again later"
+        assert kind("it failed; nothing was changed. Try again later").fix == "Try again later"
+        assert kind("it failed; nothing was changed").fix == kind.advice
         assert "advice" in vars(kind) or kind.__base__ is errors.StorageError
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from urllib.parse import unquote
@@ -75,7 +76,28 @@ def test_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
     with pytest.raises(ConfigError) as refused:
         open_storage("s3a://bucket/table")
-    assert refused.value.fix == "pip install fsspec s3fs"
+    assert refused.value.fix == "pip install 'hudi_py[s3]'"
+    with pytest.raises(ConfigError) as refused:
+        open_storage("gs://bucket/table")
+    assert refused.value.fix == "pip install gcsfs"
+
+
+def test_pyarrow_says_what_hdfs_lacks_as_it_is_recognized():
+    """On a machine without Hadoop; the host is never asked, because the client is not even loaded."""
+    code = (
+        "from hudi_py.storage.factory import open_storage\n"
+        "from hudi_py.errors import StorageError\n"
+        "try:\n"
+        "    open_storage('hdfs://127.0.0.1:1/t').read('x')\n"
+        "except StorageError as error:\n"
+        "    print(error)\n"
+    )
+    env = {**os.environ, "HADOOP_HOME": "/nowhere", "ARROW_LIBHDFS_DIR": "/nowhere"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    if "libhdfs" not in done.stdout and "libjvm" not in done.stdout:
+        pytest.skip("this machine has Hadoop's client")
+    assert "HDFS is reached through Hadoop's own client, which needs Java" in done.stdout
+    assert "dlopen" not in done.stdout
 
 
 def test_local_storage_imports_no_remote_library():

@@ -69,6 +69,19 @@ def test_meaning(error, meaning):
     assert fault.message
 
 
+@pytest.mark.parametrize("library", ["libjvm", "libhdfs"])
+def test_what_hdfs_needs_is_said_in_our_words(library):
+    """PyArrow names every file that it tried; people need to know what to install."""
+    tried = f"dlopen(/usr/lib/{library}.so) failed: /usr/lib/{library}.so: cannot open shared object file"
+    fault = classify(OSError(f"Unable to load {library} {tried} {tried}"))
+    assert fault is not None
+    assert fault.meaning is Meaning.REFUSED
+    assert "dlopen" not in fault.message
+    assert library in fault.text
+    assert "JAVA_HOME" in fault.advice
+    assert "HADOOP_HOME" in fault.advice
+
+
 @pytest.mark.parametrize("error", [TypeError("x"), AttributeError("y"), ValueError("z"), StorageError("ours")])
 def test_programming_errors_are_no_faults(error):
     """They must surface as they are."""
