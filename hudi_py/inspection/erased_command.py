@@ -92,7 +92,7 @@ def _print(report: ErasureReport) -> None:
         say()
         holds = f"holds {file.trace.holds.value}" if file.is_certain else f"may hold them: {file.trace.why_unsure}"
         say(f"{file.path}  {human_bytes(file.size_bytes or 0)}, {holds}{_of(file.trace.keys)}")
-        say(f"  kept        {'; '.join(file.why_kept)}")
+        say(f"  why         {'; '.join(file.why_kept)}")
         say(f"  deleted     {' and '.join(file.until) or 'by the next clean that is due'}")
     if len(report.held) > _FILES_SHOWN_MAX:
         say(f"and {counted(len(report.held) - _FILES_SHOWN_MAX, 'file')} more; --json lists all")

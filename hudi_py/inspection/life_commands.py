@@ -175,7 +175,7 @@ def difference_entry(found: Difference) -> dict[str, Any]:
 def _print_difference(table: str, found: Difference) -> None:
     numbers = found.numbers
     say(f"{table} from {found.start} to {found.end}")
-    say(f"commits    {len(found.commits)}")
+    say(f"commits    {len(found.commits):,}")
     say(
         f"rows       {numbers.rows_inserted:,} inserted, {numbers.rows_updated:,} updated, "
         f"{numbers.rows_deleted:,} deleted"

@@ -140,4 +140,4 @@ def print_maintenance(table: str, report: MaintenanceReport) -> None:
         for path, why in list(files.items())[:_FILES_SHOWN_MAX]:
             say(f"{each.step.value}: {path}: {why}")
         if len(files) > _FILES_SHOWN_MAX:
-            say(f"{each.step.value}: and {len(files) - _FILES_SHOWN_MAX} more; --json lists all")
+            say(f"{each.step.value}: and {len(files) - _FILES_SHOWN_MAX:,} more; --json lists all")

@@ -113,14 +113,14 @@ def _print(opened: Table, found: Overview) -> None:
         ("record key", ", ".join(config.record_key_fields) or "-"),
         ("partitioned by", ", ".join(config.partition_fields) or "-"),
         ("ordered by", ", ".join(config.ordering_fields) or "-"),
-        ("partitions", str(files.partitions)),
-        ("file groups", str(files.file_groups)),
+        ("partitions", f"{files.partitions:,}"),
+        ("file groups", f"{files.file_groups:,}"),
         ("latest files", _size(files.latest)),
         ("older files", _size(files.older)),
         ("uncommitted files", _NOT_LISTED if files.uncommitted is None else _size(files.uncommitted)),
     ]
     for action, states in found.instants.items():
-        counts = ", ".join(f"{number} {state.lower()}" for state, number in states.items())
+        counts = ", ".join(f"{number:,} {state.lower()}" for state, number in states.items())
         lines.append((f"{action} instants", counts))
     for name, (instant, age) in found.last.items():
         lines.append((f"last {name}", f"{instant.requested_time} ({instant.action.value}), {human_span(age)} ago"))
@@ -133,7 +133,7 @@ def _print(opened: Table, found: Overview) -> None:
     if found.columns is not None:
         rows = [
             (column.column, column.kind or "-", _text(column.minimum, column.kind), _text(column.maximum, column.kind),
-             "?" if column.null_count is None else str(column.null_count))
+             "?" if column.null_count is None else f"{column.null_count:,}")
             for column in found.columns
         ]  # fmt: skip
         say()
@@ -141,7 +141,7 @@ def _print(opened: Table, found: Overview) -> None:
 
 
 def _size(amount: Amount) -> str:
-    return f"{amount.files}, {render.human_bytes(amount.bytes)}"
+    return f"{amount.files:,}, {render.human_bytes(amount.bytes)}"
 
 
 def _text(value: Any, kind: str | None) -> str:

@@ -7,9 +7,13 @@ import re
 import sys
 import textwrap
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from hudi_py.inspection.say import say, visible
 from hudi_py.model.words import human_bytes
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["human_bytes", "is_terminal", "table"]
 
@@ -47,13 +51,18 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
 
 
 def _rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> None:
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
     console = Console()
     console.print(Text(visible(title), style="italic"), soft_wrap=True)
-    widths = _widths([columns, *rows], console.width)
+    whole = [max(map(cell_len, column)) for column in zip(columns, *rows, strict=True)]
+    if sum(whole) + _GAP * (len(whole) - 1) <= console.width:
+        _print_lines(columns, rows, whole, right, console)
+        return
+    widths = _widths([columns, *rows], whole, console.width)
     if widths is None:
         _print_stacked(columns, rows, console.width)
         return
@@ -66,12 +75,39 @@ def _rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     console.print(grid)
 
 
-def _widths(lines: Sequence[Sequence[str]], most: int) -> list[int] | None:
+def _print_lines(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[int], console: Console
+) -> None:
+    """Rows that need no wrapping, a line each: rich takes a minute and a gigabyte for the files of a large table."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    def around(style: str) -> tuple[str, str]:
+        with console.capture() as shown:
+            console.print(Text("|", style=style), end="")
+        before, _, after = shown.get().partition("|")
+        return before, after
+
+    def line(cells: Sequence[str], styles: Sequence[str]) -> str:
+        found = []
+        for position, (cell, width, style) in enumerate(zip(cells, widths, styles, strict=True)):
+            space = " " * (width - cell_len(cell))
+            before, after = painted[style]
+            found.append(f"{space}{before}{cell}{after}" if position in right else f"{before}{cell}{after}{space}")
+        return "  ".join(found).rstrip()
+
+    painted = {style: around(style) for style in ("", "bold", *_STYLES.values())}
+    heading = [line(columns, ["bold" if name else "" for name in columns])] if any(columns) else []
+    for each in (*heading, *(line(row, [_STYLES.get(cell, "") for cell in row]) for row in rows)):
+        # Not with say, which would escape the styles; cells have no control characters any more.
+        console.file.write(f"{each}\n")
+
+
+def _widths(lines: Sequence[Sequence[str]], whole: Sequence[int], most: int) -> list[int] | None:
     """Widths of the columns so that no word is broken; None where they do not fit into *most* together."""
     from rich.cells import cell_len
 
     columns = list(zip(*lines, strict=True))
-    whole = [max(map(cell_len, column)) for column in columns]
     words = [max((cell_len(word) for cell in column for word in cell.split()), default=0) for column in columns]
     room = most - _GAP * (len(columns) - 1)
     if sum(words) > room:
