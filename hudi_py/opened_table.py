@@ -23,7 +23,7 @@ from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, NotFound
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import is_time, resolve_time
 from hudi_py.model.shown import Shown
-from hudi_py.runtime.clock import Clock, SystemClock
+from hudi_py.runtime.clock import Clock, FixedClock, SystemClock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage, refuse_tags
 from hudi_py.storage.wrappers import ReadOnlyStorage
@@ -311,12 +311,18 @@ class OpenedTable(Shown):
         except (CorruptMetadata, NotFound):
             return False
 
-    def read_only(self) -> Self:
-        """Return the same table on a storage that refuses all changes."""
-        # On the storage itself, so that a mistake in a dry run is an error instead of a change.
-        return type(self)(ReadOnlyStorage(self.storage), settings=self.settings.as_dict(), clock=self._store.clock)
+    def read_only(self, now: datetime | None = None) -> Self:
+        """
+        Return the same table on a storage that refuses all changes.
 
-    def rehearsal(self) -> Self:
+        Args:
+            now: Timezone-aware; the table's clock stands still at this time. None for the clock that it has.
+        """
+        clock = self._store.clock if now is None else FixedClock(now)
+        # On the storage itself, so that a mistake in a dry run is an error instead of a change.
+        return type(self)(ReadOnlyStorage(self.storage), settings=self.settings.as_dict(), clock=clock)
+
+    def rehearsal(self, now: datetime | None = None) -> Self:
         """
         Return the table as `read_only` does, for a dry run: also checks that the lock provider is known.
 
@@ -324,4 +330,4 @@ class OpenedTable(Shown):
             ConfigError: The settings name an unknown lock provider.
         """
         self._store.lock.examine()
-        return self.read_only()
+        return self.read_only(now)

@@ -11,7 +11,7 @@ import attrs
 import click
 
 from hudi_py.errors import HudiError
-from hudi_py.inspection.json_stream import json_chunks
+from hudi_py.inspection.json_stream import json_chunks, json_text
 from hudi_py.inspection.say import say, visible_json
 
 _BEGUN: Final = "hudi_py.json.begun"
@@ -44,16 +44,28 @@ def print_json(document: Any) -> None:
     if context is not None:
         # Before the first byte: an error in the middle must not append a second document.
         context.meta[_BEGUN] = True
-        if _ENVELOPE in context.meta:
-            inner = document if _is_error(document) else {"result": document}
-            document = {"schema_version": SCHEMA_VERSION, "command": context.meta[_ENVELOPE], **inner}
-    sys.stdout.writelines(map(visible_json, json_chunks(document)))
+    sys.stdout.writelines(map(visible_json, json_chunks(_enveloped(document, context))))
     sys.stdout.write("\n")
+
+
+def print_json_line(document: Any) -> None:
+    """Print one of several JSON documents, on a line of its own and at once, for a program that follows them."""
+    document = _enveloped(document, click.get_current_context(silent=True))
+    sys.stdout.write(visible_json(json_text(document, ensure_ascii=False)) + "\n")
+    sys.stdout.flush()
 
 
 def wrap_json(command: str) -> None:
     """Wrap the document of the current command: ``{"schema_version", "command", "result"}``, or with ``error``."""
     click.get_current_context().meta[_ENVELOPE] = command
+
+
+def _enveloped(document: Any, context: click.Context | None) -> Any:
+    """The document, wrapped if the command was asked for that."""
+    if context is None or _ENVELOPE not in context.meta:
+        return document
+    inner = document if _is_error(document) else {"result": document}
+    return {"schema_version": SCHEMA_VERSION, "command": context.meta[_ENVELOPE], **inner}
 
 
 def _is_error(document: Any) -> bool:
@@ -62,13 +74,25 @@ def _is_error(document: Any) -> bool:
 
 def fail(error: HudiError, *, as_json: bool) -> NoReturn:
     """Print the error and exit with its exit code."""
-    # Its kind is for programs; people read what is wrong, and what to do.
+    exit_with(_sentence(error), _failure(error), as_json=as_json)
+
+
+def tell(error: HudiError, *, as_json: bool) -> int:
+    """Print the error of one of several runs, which does not end the others; its exit code."""
+    say(f"hudi-py: {_sentence(error)}", file=sys.stderr)
+    if as_json:
+        print_json_line({"error": attrs.asdict(_failure(error))})
+    return error.exit_code
+
+
+def _sentence(error: HudiError) -> str:
+    """What is wrong, and what to do. Its kind is for programs."""
     text = str(error)
-    exit_with(
-        text if text.endswith(error.fix) else f"{text}; {error.fix}",
-        Failure(type(error).__name__, str(error), error.fix, error.exit_code),
-        as_json=as_json,
-    )
+    return text if text.endswith(error.fix) else f"{text}; {error.fix}"
+
+
+def _failure(error: HudiError) -> Failure:
+    return Failure(type(error).__name__, str(error), error.fix, error.exit_code)
 
 
 def fail_unexpectedly(error: Exception, *, as_json: bool) -> NoReturn:

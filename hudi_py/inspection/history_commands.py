@@ -264,9 +264,9 @@ def schedule_tags(common: Common, table: str, dry_run: bool, **counts: int | Non
     opened.settings = opened.settings.merged(given)
     if not opened.services.tag_schedule:
         raise ConfigError("no tag is asked for; give --hourly, --daily, --weekly or --monthly")
+    opened = common.looks_then(opened, dry_run=dry_run)
     if dry_run:
-        opened = opened.rehearsal()
-        due = opened.services.savepoint().due_tags(opened.services.tag_schedule)
+        due = opened.services.savepoint().creatable_tags(opened.services.tag_schedule)
         found = [(each.requested_time, each.name) for each in due]
     else:
         done = opened.create_due_tags()

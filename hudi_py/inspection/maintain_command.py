@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,9 +11,10 @@ from hudi_py.config import keys
 from hudi_py.errors import HudiError
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.clean_options import size
-from hudi_py.inspection.failure import print_json
+from hudi_py.inspection.failure import print_json, print_json_line, tell
 from hudi_py.inspection.options import Common, command
-from hudi_py.inspection.say import say, visible_json
+from hudi_py.inspection.say import say
+from hudi_py.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
     from hudi_py.services.maintenance.service import ChoreReport, MaintenanceReport
@@ -59,9 +59,12 @@ def maintain(common: Common, table: str, dry_run: bool, watch: str | None, **lim
     else:
         from hudi_py.inspection.watching import watch as run_until_signal
         from hudi_py.inspection.watching import watch_span
+        from hudi_py.services.maintenance.budget import run_budget
 
         span = watch_span(watch)
-        common.open(table)  # what is wrong with the command or the table is wrong in every run
+        # What is wrong with the command or the table is wrong in every run.
+        common.looks_then(common.open(table), dry_run=dry_run)
+        run_budget(SystemClock(), **limits)
         code = run_until_signal(span, lambda: _one_of_many(common, table, dry_run=dry_run, **limits))
     if code:
         raise SystemExit(code)
@@ -72,13 +75,12 @@ def _one_of_many(common: Common, table: str, *, dry_run: bool, **limits: Any) ->
     try:
         report = _run(common, table, dry_run=dry_run, **limits)
     except HudiError as error:
-        say(f"hudi-py: {error}", file=sys.stderr)
-        return error.exit_code
+        return tell(error, as_json=common.as_json)
     if common.as_json:
-        say(visible_json(json.dumps(maintenance_entry(report))))
+        print_json_line(maintenance_entry(report))
     else:
         print_maintenance(table, report)
-    sys.stdout.flush()  # read by a log, not by a person who waits for the end
+        sys.stdout.flush()  # read by a log, not by a person who waits for the end
     _tell_failures(report)
     return _exit_code(report)
 
@@ -87,7 +89,7 @@ def _run(common: Common, table: str, *, dry_run: bool, **limits: Any) -> Mainten
     opened = common.open(table)
     # The setting tells writers to leave the services to us, and may come from a file that is shared with them.
     opened.settings = opened.settings.without(keys.TABLE_SERVICES_ENABLED)
-    return (opened.read_only() if dry_run else opened).maintain(dry_run=dry_run, **limits)
+    return common.looks_then(opened, dry_run=dry_run).maintain(dry_run=dry_run, **limits)
 
 
 def _tell_failures(report: MaintenanceReport) -> None:

@@ -41,6 +41,8 @@ class Common:
     measures: list[Sample] = attrs.field(factory=list)
     """What the command found and ``--metrics-file`` is to have, beside the timeline."""
     is_measured: bool = False
+    heeded: list[str] = attrs.field(factory=list)
+    """Has an entry once the command has asked for the time of ``--now``; copies with other settings share it."""
 
     def open(self, location: str) -> Table:
         """Open the table at *location* with the options of this call."""
@@ -56,6 +58,7 @@ class Common:
 
     def as_arguments(self) -> tuple[str, ...]:
         """Return the options that another command needs to see tables in the same way."""
+        self.heeded.append("--now")
         found = [f"--conf={name}={value}" for name, value in self.settings.items()]
         found += [f"--storage-option={name}={value}" for name, value in self.storage_options.items()]
         return (*found, *(() if self.now is None else (f"--now={self.now}",)))
@@ -64,6 +67,7 @@ class Common:
         """Return the time given with ``--now``, in the table's time zone; None if it was not given."""
         if self.now is None:
             return None
+        self.heeded.append("--now")
         from hudi_py.model.instant_time import parse_instant_time
 
         text = opened.resolve_time(self.now, exact=True)
@@ -71,6 +75,25 @@ class Common:
             return parse_instant_time(text, opened.zone)
         except ValueError as error:
             raise ConfigError(f"--now {self.now} is not a date; give a date and time") from error
+
+    def looks_then(self, opened: Table, *, dry_run: bool) -> Table:
+        """
+        Return the table for a command that plans by its clock alone: for a dry run one that refuses changes, and whose
+        clock stands at the time given with ``--now``.
+
+        Raises:
+            ConfigError: The time was given for a real run, which would delete by it; or it is no time.
+        """
+        if dry_run:
+            return opened.rehearsal(self.planning_time(opened))
+        if self.now is not None:
+            raise ConfigError("--now is for looking only here; add --dry-run, or leave it out")
+        return opened
+
+    @property
+    def overlooks_now(self) -> bool:
+        """Whether ``--now`` was given, and the command has not asked for it."""
+        return self.now is not None and not self.heeded
 
 
 def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
@@ -226,6 +249,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
                     function(common, **arguments)
                 # Last, so that the warning stands below the output, where it is seen.
                 _name_those_without_effect(pairs("--conf", conf))
+                if common.overlooks_now:
+                    say(f"hudi-py: --now has no effect on {name}", file=sys.stderr)
                 sys.stdout.flush()  # so that a closed pipe raises here, and not when the interpreter exits
             # The reader has enough, as `head` has: no error, and nothing more to print.
             except BrokenPipeError:

@@ -98,7 +98,8 @@ def show(common: Common, table: str) -> None:
 
 def _explain(common: Common, table: str, file: str) -> None:
     # The services themselves, under that policy: what is shown is what they would do.
-    report = common.open(table).under_policy(_read(file)).maintain(dry_run=True)
+    looked_at = common.looks_then(common.open(table), dry_run=True)
+    report = looked_at.under_policy(_read(file)).maintain(dry_run=True)
     if common.as_json:
         print_json(maintenance_entry(report))
     else:

@@ -121,3 +121,53 @@ def test_watching_runs_until_a_signal(run, table, monkeypatch, tmp_path):
     listed = tmp_path / "tables.txt"
     listed.write_text(str(path))
     assert run("maintain", "--tables", listed, "--watch", "15m").code == 2
+
+
+@pytest.mark.parametrize("form", ["--json", "--json-envelope"])
+def test_a_run_that_fails_is_a_line_of_its_own(run, table, monkeypatch, form):
+    """Whoever follows the lines sees it as the error that a single run prints, and what to do."""
+    path, elsewhere, waits = table("cow_nonpartitioned-1.1.1"), table("cow_empty-1.1.1") / "hidden", []
+
+    def wait(_seconds):
+        waits.append(path.rename(elsewhere) if not waits else elsewhere.rename(path))
+        if len(waits) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("hudi_py.inspection.watching.watch.__kwdefaults__", {"wait": wait, "chance": lambda: 0.5})
+    watched = run("maintain", path, "--watch", "15m", form)
+    first, second = (json.loads(line) for line in watched.out.splitlines())
+    assert "steps" in (first if form == "--json" else first["result"])
+    path.rename(elsewhere)
+    alone = run("maintain", path, form)
+    assert second == json.loads(alone.out)
+    assert second["error"]["kind"] == "TableNotFound"
+    assert (watched.err, watched.code) == (alone.err, alone.code)
+
+
+def test_another_time_is_for_looking_only(run, table, tmp_path):
+    """A dry run is the one of that time, step by step; a real run by it is refused, and others say so."""
+    path, file = table("cow_cleaned-1.1.1"), tmp_path / "policy.toml"
+    file.write_text("[keep]\neverything = '12h'\n")
+    early, late = (("--now", time) for time in ("20240114124000000", "20240120124000000"))
+    dry = ("maintain", path, "--dry-run", "--json", "--conf", "hoodie_py.clean.age.retained=12h")
+
+    def due(*command):
+        (step,) = (each for each in run(*command).json["steps"] if each["step"] == "clean")
+        return {each["path"] for each in step["files"]}
+
+    for now in (early, late):
+        plan = run("clean", path, "--age-retained", "12h", "--dry-run", "--json", *now).json["plan"]
+        planned = {path for files in plan["files_to_delete"].values() for path in files}
+        assert due(*dry, *now) == planned == due("policy", "explain", path, "--file", file, "--json", *now)
+    assert due(*dry, *early) < due(*dry, *late)
+    tags = ("tag", "schedule", path, "--daily", "30", "--json")
+    assert run(*tags, "--dry-run").json == []
+    assert run(*tags, "--dry-run", *late).json
+    before = bare(path)
+    for command in (("maintain", path), ("maintain", path, "--watch", "1h"), tags):
+        refused = run(*command, *late)
+        assert (refused.code, "--dry-run" in refused.err) == (2, True)
+    assert run("maintain", path, "--watch", "1h", "--max-duration", "soon").code == 2  # not again and again
+    assert bare(path) == before
+    assert "--now has no effect on timeline" in run("timeline", path, *late).err
+    assert "--now" not in run("clean", path, *late, "--dry-run", "--force").err

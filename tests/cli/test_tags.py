@@ -79,3 +79,20 @@ def newest(document):
     slices = [each["slices"][0] for part in document["partitions"].values() for each in part["file_groups"]]
     sizes = {name: size for each in document["sizes"].values() for name, size in each.items()}
     return {each["base_file"]: sizes[each["base_file"]] for each in slices}
+
+
+def test_a_dry_run_leaves_out_what_cannot_be_tagged(run, table):
+    """A period whose last commit a clean of Apache Hudi has passed gets no tag, and is not due in a dry run, either."""
+    path = table("cow_cleaned-1.1.1")
+    asked = ("tag", "schedule", path, "--daily", "9999", "--json")
+    due = run(*asked, "--dry-run").json
+    steps = run("maintain", path, "--conf", "hoodie_py.tags.daily=9999", "--dry-run", "--json").json["steps"]
+    (named,) = ([each["path"] for each in step["files"]] for step in steps if step["step"] == "due_tags")
+    made = run(*asked).json
+    assert due == made
+    assert named == [each["instant"] for each in made]
+    readable = [
+        each["requested_time"] for each in run("timeline", path, "--action", "commit", "--json").json["instants"]
+    ]
+    # The table has commits of three days, of which the clean left two readable.
+    assert len(made) == 2 < len({time[:8] for time in readable})

@@ -101,7 +101,7 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         return ChoreResult(", ".join(f"clean {result.instant}" for result in results), files)
 
     def due_tags() -> ChoreResult:
-        due = table.services.savepoint().due_tags(table.services.tag_schedule)
+        due = table.services.savepoint().creatable_tags(table.services.tag_schedule)
         files = {each.requested_time: "the last commit of a period" for each in due}
         return ChoreResult("tags by the schedule" if files else "none is due", files, is_due=bool(files))
 

@@ -11,9 +11,9 @@ Source: rules/table-services C-1 to C-9; Hudi ``SavepointActionExecutor``, ``Sav
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from hudi_py.services.savepoint.words import SavepointWords
+
+_Made = TypeVar("_Made")
 
 
 @attrs.frozen(kw_only=True)
@@ -242,14 +244,25 @@ class SavepointService:
         Raises:
             As `create`, but for commits that cannot be savepointed.
         """
-        done = []
+        return tuple(made for _, made in self._each_due(schedule, self.create))
+
+    def creatable_tags(self, schedule: TagSchedule) -> tuple[DueTag, ...]:
+        """
+        Return the tags that `create_due` would create, oldest first; nothing is written.
+
+        Raises:
+            As `plan`, but for commits that cannot be savepointed.
+        """
+        return tuple(due for due, _ in self._each_due(schedule, self.plan))
+
+    def _each_due(self, schedule: TagSchedule, make: Callable[..., _Made]) -> Iterator[tuple[DueTag, _Made]]:
+        """Each due tag with what *make* returns for it, but for commits that cannot be savepointed."""
         for due in self.due_tags(schedule):
             left = due.expires - self.contents.store.clock.now()
             try:
-                done.append(self.create(due.requested_time, name=due.name, comment="on schedule", ttl=left))
+                yield due, make(due.requested_time, name=due.name, comment="on schedule", ttl=left)
             except RefusedError as error:
                 log.warning("tag.left_out", tag=due.name, instant=due.requested_time, why=str(error))
-        return tuple(done)
 
     def delete(self, requested_time: str) -> bool:
         """
