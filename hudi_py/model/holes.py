@@ -14,6 +14,8 @@ import attrs
 
 WINDOW: Final = "hudi_py.window"
 SNAPSHOTS: Final = "hudi_py.snapshots"
+READ_FROM: Final = "hudi_py.read_from"
+"""Requested time from which on a clean kept everything for a consumer; there only if nothing else asked for that."""
 
 
 @attrs.frozen

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
-from hudi_py.model.holes import holes_of
+from hudi_py.model.holes import READ_FROM, holes_of
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CleanMetadata
 from hudi_py.services.clean.planning.plan import COUNTED_VERSIONS, SAVEPOINTED_TIMES
@@ -40,6 +40,7 @@ def recorded(clean: Instant, metadata: CleanMetadata) -> LastClean:
         last_completed_commit=metadata.last_completed_commit_timestamp,
         savepoints=frozenset(time.strip() for time in times.split(",") if time.strip()),
         holes=holes_of(metadata),
+        read_from=metadata.extra_metadata.get(READ_FROM, ""),
         counted_versions=COUNTED_VERSIONS in metadata.extra_metadata,
         whole_from=whole_from(metadata),
     )

@@ -32,6 +32,7 @@ class LastClean:
         last_completed_commit: Requested time of the last commit that the clean saw, ``""`` if none.
         savepoints: Times of the savepoints whose files it kept.
         holes: The snapshots that it kept before its window, with holes between them.
+        read_from: Requested time from which on it kept everything for a consumer alone, ``""`` if it did not.
         counted_versions: Whether it also kept a number of versions although it had an earliest instant to retain.
         whole_from: Requested time of the commit from which on it left every snapshot complete, ``""`` for all.
     """
@@ -41,20 +42,29 @@ class LastClean:
     last_completed_commit: str
     savepoints: frozenset[str]
     holes: Holes = NO_HOLES
+    read_from: str = ""
     counted_versions: bool = False
     whole_from: str = ""
 
 
 @attrs.frozen
 class Trigger:
-    """Compares the number of commits since the last clean with the setting (rules A-10, A-11)."""
+    """
+    Compares the number of commits since the last clean with the setting (rules A-10, A-11).
+
+    Args:
+        commits: Completed commits that the last clean did not see.
+        required: How many make a clean due.
+        is_freed: Whether something has ended since the last clean for which it kept files; see `is_freed`.
+    """
 
     commits: int
     required: int
+    is_freed: bool = False
 
     @property
     def is_due(self) -> bool:
-        return self.commits >= self.required
+        return self.is_freed or self.commits >= self.required
 
 
 def trigger(timeline: Timeline, last_clean: LastClean | None, config: CleanConfig) -> Trigger:
@@ -66,6 +76,30 @@ def trigger(timeline: Timeline, last_clean: LastClean | None, config: CleanConfi
     # Whoever names a time, a snapshot or files wants the clean now, however few commits there are.
     is_requested = config.older_than is not None or bool(config.forget) or config.approved is not None
     return Trigger(len(completed), 0 if is_requested else config.trigger_max_commits)
+
+
+def is_freed(last: LastClean | None, savepoints: frozenset[str], before: Holes, ages: bool) -> bool:
+    """
+    Whether something has ended since the last clean for which it kept files.
+
+    A clean is due then without a commit, too, or a table that rests would keep those files for ever: Hudi has nothing
+    that ends by itself, and waits for a commit after a savepoint is deleted as well.
+
+    Args:
+        last: The last clean.
+        savepoints: Those of today.
+        before: What a clean would record now about times before its window, and where that begins.
+        ages: Whether a span of hudi_py's own decides about the window, which goes on while no commit is made.
+    """
+    if last is None:
+        return False
+    began = last.holes.window or last.earliest_to_retain.strip()
+    return (
+        not last.savepoints <= savepoints
+        or any(before.holds(time) for time in last.holes.snapshots)
+        or bool(last.read_from and last.read_from < before.window)
+        or (ages and began < before.window)
+    )
 
 
 @attrs.frozen(kw_only=True)

@@ -15,7 +15,7 @@ from hudi_py.fsview.fate import Protection
 from hudi_py.fsview.foreign import refuse_foreign
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.planned import ListingForPlan
-from hudi_py.model.holes import Holes
+from hudi_py.model.holes import READ_FROM, Holes
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
 from hudi_py.model.lease import Lease
@@ -127,17 +127,27 @@ class Situation:
 
     def extra_metadata_from(self, retained: Instant | None) -> dict[str, str]:
         """The same for a plan that names *retained* as the earliest instant to retain."""
-        # With versions there is no window: every time before the newest snapshot that is not on the ladder is a hole.
-        window = self.last_completed_commit if self.earliest is None else self.earliest.requested_time
-        kept = {*(snapshot.time for snapshot in self._snapshots), *(self._last_read(lease) for lease in self._leases)}
-        # Since a consumer's progress everything is whole; before it, what was pending then may be missing.
-        starts = (e.instant if e.pending else self._last_read(e) for e in self._leases if e.is_consumer)
-        window = min((window, *starts))
-        times = tuple(sorted(time for time in kept if not window or time < window))
-        extra = Holes(window, times).as_extra_metadata("" if retained is None else retained.requested_time)
+        before = self.before_window
+        extra = before.as_extra_metadata("" if retained is None else retained.requested_time)
+        if before.window < self._window:
+            extra[READ_FROM] = before.window
         if self.keeps is not None and self.keeps.versions and retained is not None:
             extra[COUNTED_VERSIONS] = str(self.keeps.versions)
         return extra
+
+    @property
+    def _window(self) -> str:
+        # With versions there is no window: every time before the newest snapshot that is not on the ladder is a hole.
+        return self.last_completed_commit if self.earliest is None else self.earliest.requested_time
+
+    @property
+    def before_window(self) -> Holes:
+        """Where the window begins, with what consumers have not read; and the snapshots before it that are kept."""
+        kept = {*(snapshot.time for snapshot in self._snapshots), *(self._last_read(lease) for lease in self._leases)}
+        # Since a consumer's progress everything is whole; before it, what was pending then may be missing.
+        starts = (e.instant if e.pending else self._last_read(e) for e in self._leases if e.is_consumer)
+        window = min((self._window, *starts))
+        return Holes(window, tuple(sorted(time for time in kept if not window or time < window)))
 
     @property
     def _snapshots(self) -> tuple[Snapshot, ...]:

@@ -233,7 +233,7 @@ class TablePlanner:
 
         def seen_with(kept: tuple[Window, ...], more: tuple[str, ...] = ()) -> Situation:
             earliest = earliest_of(kept)
-            return Situation(
+            seen = Situation(
                 timeline=timeline,
                 listing=listing,
                 context=context,
@@ -252,6 +252,9 @@ class TablePlanner:
                 trigger=scoping.trigger(timeline, last, self.config),
                 table_commits=table_commits,
             )
+            ages = self.config.age_retained is not None or self.config.changes_retained is not None
+            freed = scoping.is_freed(last, savepoints, seen.before_window, ages)
+            return attrs.evolve(seen, trigger=attrs.evolve(seen.trigger, is_freed=freed))
 
         seen = seen_with(kept)
         if self.config.max_old_bytes is None:
