@@ -90,7 +90,7 @@ class GroupFiles:
             except NotFound:
                 break
             except CorruptMetadata as error:
-                log.warning("view.commit.unreadable", instant=instant.requested_time, reason=str(error))
+                self._contents.pass_over(instant, error)
                 break
             # A base file ends the search for its group: older commits name only files below it. Log files do not.
             left.difference_update((each.partition_path, each.file_id) for each in layers[-1] if not each.is_log)

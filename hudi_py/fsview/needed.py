@@ -28,7 +28,6 @@ from hudi_py.fsview.named_logs import named_files
 from hudi_py.fsview.recorded import recorded_sizes
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata
-from hudi_py.runtime.log import log
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
@@ -274,7 +273,7 @@ class NeededFiles:
             try:
                 found.append((instant, self._contents.commit(instant)))
             except CorruptMetadata as error:  # a snapshot may not need it; the check reports it
-                log.warning("view.commit.unreadable", instant=instant.requested_time, reason=str(error))
+                self._contents.pass_over(instant, error)
         return found
 
     def _prefetch(self) -> None:

@@ -9,7 +9,6 @@ from hudi_py.fsview.expected import written_files
 from hudi_py.fsview.named_logs import sizes_of_groups
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
-from hudi_py.runtime.log import log
 from hudi_py.timeline.contents import Contents
 
 _Groups = dict[str, set[bytes]]
@@ -93,7 +92,7 @@ def _sizes(contents: Contents, instant: Instant, groups: Collection[bytes]) -> d
     try:
         metadata = contents.commit(instant)
     except CorruptMetadata as error:  # a snapshot may not need it; the check reports it
-        log.warning("view.commit.unreadable", instant=instant.requested_time, reason=str(error))
+        contents.pass_over(instant, error)
         return {}
     sizes: dict[str, int] = {}
     for file in written_files(instant, metadata, contents.store.config.format.log_naming):

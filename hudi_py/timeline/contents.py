@@ -28,6 +28,7 @@ from hudi_py.model.records import (
     RollbackPlan,
     SavepointMetadata,
 )
+from hudi_py.runtime.log import log
 from hudi_py.timeline.store import TimelineStore
 
 
@@ -40,6 +41,11 @@ class Contents:
     def commit(self, instant: Instant) -> CommitMetadata:
         """Metadata of a completed commit, deltacommit or replacecommit."""
         return decode_commit(self.store.read(instant), self._source(instant))
+
+    def pass_over(self, instant: Instant, error: CorruptMetadata) -> None:
+        """Log a damaged commit without which its reader goes on: once, however many readers meet it."""
+        if self.store.is_passed_over_first(instant):
+            log.warning("view.commit.unreadable", instant=instant.requested_time, reason=str(error))
 
     def commit_in(self, instant: Instant, partitions: Collection[str]) -> CommitMetadata:
         """The same with the files of some partitions only; the content of its file is not kept."""

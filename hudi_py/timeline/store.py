@@ -96,6 +96,13 @@ class TimelineStore:
         """Learns what has completed; `hudi_py.txn.hooks` calls the user's hooks."""
         self._randomness = randomness
         self._contents: dict[str, bytes] = {}
+        self._passed_over: set[Instant] = set()
+
+    def is_passed_over_first(self, instant: Instant) -> bool:
+        """Whether nobody has said before that this damaged instant is passed over; from now on somebody has."""
+        is_first = instant not in self._passed_over
+        self._passed_over.add(instant)
+        return is_first
 
     def afresh(self, config: TableConfig | None = None) -> TimelineStore:
         """Return the same store without what it has read; with other properties of the table if given."""
@@ -109,6 +116,7 @@ class TimelineStore:
         )
         fresh.deletion = self.deletion
         fresh.told = self.told
+        fresh._passed_over = self._passed_over
         return fresh
 
     def __getstate__(self) -> dict[str, Any]:

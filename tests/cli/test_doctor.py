@@ -6,6 +6,7 @@ from datetime import timedelta, timezone
 
 import pytest
 
+from hudi_py.errors import CorruptMetadata
 from hudi_py.formats import records_codec as codec
 from hudi_py.model.instant import State
 from hudi_py.model.instant_time import parse_instant_time
@@ -32,6 +33,18 @@ def grown(layout, commits, groups=1):
     for number in range(1, commits + 1):
         builder.commit(at(number), {"p": [f"f{each}" for each in range(groups)]})
     return builder
+
+
+@LAYOUTS
+def test_a_newest_commit_that_no_reader_can_read_is_found(layout):
+    """Although cleans and archival go on without it: readers of the latest snapshot fail, and somebody asks why."""
+    builder = grown(layout, 4)
+    path = next(each for each in builder.storage.files() if at(4) in each and each.endswith(".commit"))
+    builder.storage.replace(path, b"broken")
+    table = Table(builder.storage, clock=builder.clock)
+    with pytest.raises(CorruptMetadata):
+        table.rows().to_arrow()
+    assert [each.where for each in table.doctor() if each.code == "table-damaged"] == [path]
 
 
 @pytest.mark.parametrize("name", HEALTHY)

@@ -72,7 +72,7 @@ def test_an_empty_table_says_so_in_words(shown, tmp_path):
     assert "No instants yet" in text_of(browser, "timeline")
     assert text_of(browser, "page-number") == "no action yet"
     assert "it takes two commits, and this table has none" in text_of(browser, "sizes")
-    for name in ("retention-controls", "timeline-controls", "timeline-hint", "all-tables"):
+    for name in ("retention-controls", "retention-hint", "timeline-controls", "timeline-hint", "all-tables"):
         assert browser.evaluate(f"getComputedStyle(document.getElementById('{name}')).display") == "none", name
     assert (
         max(browser.evaluate(f"document.getElementById('{name}').clientHeight") for name in ("timeline", "sizes")) < 100
@@ -86,6 +86,14 @@ def test_what_cannot_be_read_stands_among_the_findings(shown, document):
     assert "no Avro" in text
     assert f"hudi-py check {document['table']['location']}" in text
     assert "Nothing is wrong" not in text
+
+
+def test_a_finding_about_the_whole_table_names_no_place_in_it(shown, document):
+    """A lone dot after its code looked like a mistake."""
+    one = {"severity": "info", "code": "storage-removable", "where": ".", "message": "3 files", "fix": "clean"}
+    browser = shown({**document, "findings": [one, {**one, "code": "files-small", "where": "p"}]})
+    titles = browser.evaluate("[...document.querySelectorAll('.finding p:first-child')].map((each) => each.innerText)")
+    assert titles == ["info storage-removable", "info files-small p"]
 
 
 def test_a_finding_of_hundreds_of_places_is_one_card(shown, document):

@@ -140,7 +140,8 @@
   const GROUP = 3, PLACES = 200;
   const finding = (severity, code, where, message, fix) => {
     const card = make("div", null, `card finding ${severity}`), title = make("p");
-    title.append(make("span", severity, "severity"), " ", make("code", code), " ", where);
+    // The table itself has no path below the table.
+    title.append(make("span", severity, "severity"), " ", make("code", code), ...(where.textContent === "." ? [] : [" ", where]));
     card.append(title, make("p", message), make("p", `What to do: ${fix}`, "soft"));
     return card;
   };
@@ -327,7 +328,7 @@
         each.files_written ? each.files_written.toLocaleString("en") : "", each.bytes_written ? bytes(each.bytes_written) : "", each.files_deleted ? each.files_deleted.toLocaleString("en") : ""];
     });
     table(byId("history"), [["instant"], ["operation"], ["state"], ["took", "number"], ["rows", "number"], ["files written", "number"], ["size", "number"], ["files deleted", "number"]], rows);
-    byId("page-number").textContent = !data.events.length ? "no action yet" : shown.length ? `${pageNumber + 1} of ${pages}, ${counted(shown.length, "action")}` : "no action matches";
+    byId("page-number").textContent = !data.events.length ? "no action yet" : shown.length ? `page ${pageNumber + 1} of ${pages}, ${counted(shown.length, "action")}` : "no action matches";
     byId("newer").disabled = pageNumber === 0;
     byId("older").disabled = pageNumber >= pages - 1;
   };
@@ -402,7 +403,7 @@
 
   const sizes = () => {
     const box = clear(byId("sizes")), all = data.simulations;
-    byId("retention-controls").hidden = !all.length;
+    byId("retention-hint").hidden = byId("retention-controls").hidden = !all.length;
     if (!all.length) { box.append(make("p", `Not replayed: ${data.not_simulated}.`, "hint")); return; }
     const slider = byId("retained");
     slider.max = String(all.length - 1);

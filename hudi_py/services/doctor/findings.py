@@ -53,7 +53,7 @@ RULES: Final[Mapping[str, Rule]] = {
     # --- timeline and instants
     "table-damaged": Rule(
         _ERROR,
-        "something that cleans or archival need is damaged, so they refuse to run",
+        "something that readers, cleans or archival need is damaged, so they fail or refuse to run",
         "see what is damaged with hudi-py check; hudi-py recover --dry-run shows what can be repaired",
     ),
     "instant-stuck": Rule(

@@ -25,6 +25,7 @@ from hudi_py.services.doctor.judge_leases import judge_leases
 from hudi_py.services.usage.facts import FileUse, sum_up
 from hudi_py.services.usage.service import UsageService
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.timeline import Timeline
 
 _ORDER: Final = {severity: position for position, severity in enumerate(Severity)}
 _UNREADABLE: Final = (CorruptMetadata, NotFound, UnsupportedTable, RefusedError)
@@ -103,11 +104,22 @@ class DoctorService:
             health, uses = self._with_clean(health, clean, found)
             if archive is not None:
                 health = self._with_archival(health, archive, clean, found)
+        found += self._newest(timeline)
         # Each once: two parts of the examination may meet the same damage.
         findings = dict.fromkeys((*found, *judge(health), *self._leases(health)))
         return Examined(
             tuple(sorted(findings, key=lambda each: (_ORDER[each.severity], each.code, each.where))), health, uses
         )
+
+    def _newest(self, timeline: Timeline) -> Iterator[Finding]:
+        # Readers of the latest snapshot need it, and cleans may not.
+        for instant in timeline.commits.completed()[-1:]:
+            try:
+                self.contents.commit(instant)
+            except CorruptMetadata as error:
+                yield finding("table-damaged", self.contents.store.path(instant), f"readers fail: {error}")
+            except NotFound:  # undone meanwhile
+                continue
 
     def _leases(self, health: Health) -> Iterator[Finding]:
         leases = self.contents.store.leases
