@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from hudi_py.errors import StorageError
+from hudi_py.storage.base import spoken
 
 _DENIED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -27,7 +28,7 @@ def failure(verb: str, full: str, error: OSError) -> StorageError:
         full: Path of the file or folder.
         error: What the system call raised.
     """
-    where, why = f"{verb} {full}", error.strerror or str(error)
+    where, why = f"{spoken(verb)} {full}", error.strerror or str(error)
     if error.errno in _FULL:
         advice = "the disk is full or over quota; nothing was lost, free space and run again"
         return StorageError(f"{where}: {advice} ({why})")

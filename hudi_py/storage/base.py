@@ -78,6 +78,11 @@ MUTATING_VERBS = frozenset(
 )
 
 
+def spoken(verb: str) -> str:
+    """The verb as messages say it: what follows it (``create_new``, ``delete_many``) is for callers."""
+    return verb.partition("_")[0]
+
+
 class Entry(NamedTuple):
     """
     A file or folder in a listing.

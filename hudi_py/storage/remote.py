@@ -30,6 +30,7 @@ from hudi_py.storage.base import (
     checked_moves,
     is_hidden,
     refuse_tags,
+    spoken,
 )
 from hudi_py.storage.remote_backends import Backend, FsspecBackend, S3Backend
 from hudi_py.storage.remote_bulk import REQUESTS_MAX, Pace, copy_then_delete, delete_in_pages, for_each
@@ -392,7 +393,7 @@ class RemoteStorage:
                     raise _GivenUp(fault, error, is_doubtful) from error
 
     def _attempts(self, verb: str, path: str) -> Attempts:
-        return self._retry.begin(f"{verb} {self._url}/{path}")
+        return self._retry.begin(f"{spoken(verb)} {self._url}/{path}")
 
     def _classified(self, error: Exception) -> Fault:
         fault = classify(error)
@@ -401,14 +402,16 @@ class RemoteStorage:
         return fault
 
     def _failure(self, verb: str, path: str, fault: Fault) -> StorageError:
-        message = self._redact(f"{verb} {self._url}/{path}: {fault.message}")
+        message = self._redact(f"{spoken(verb)} {self._url}/{path}: {fault.message}")
         if fault.meaning is Meaning.MISSING and verb == "read":
             return NotFound(message)
         return StorageError(message, fault.is_retryable)
 
     def _unknown(self, verb: str, path: str, why: str) -> OutcomeUnknown:
         return OutcomeUnknown(
-            self._redact(f"{verb} {self._url}/{path}: it may or may not have been written ({why}); reload and look")
+            self._redact(
+                f"{spoken(verb)} {self._url}/{path}: it may or may not have been written ({why}); reload and look"
+            )
         )
 
     def _redact(self, text: str) -> str:

@@ -22,6 +22,7 @@ from hudi_py.storage.base import (
     Storage,
     StorageFailure,
     Versioned,
+    spoken,
 )
 
 T = TypeVar("T")
@@ -139,7 +140,7 @@ class ReadOnlyStorage(DelegatingStorage):
     def _around(self, verb: str, paths: Paths, call: Callable[[], T]) -> T:
         if verb in MUTATING_VERBS:
             what = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
-            raise RefusedError(f"{verb} {self.root}: {what}: opened for reading only; nothing was changed")
+            raise RefusedError(f"{spoken(verb)} {self.root}: {what}: opened for reading only; nothing was changed")
         return call()
 
 

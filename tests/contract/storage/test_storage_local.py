@@ -296,17 +296,17 @@ def foreign_folder() -> Iterator[Path]:
 
 
 def test_missing_permission_says_what_to_do(foreign_folder):
-    """Each writing verb names the path and the way out, and is not worth a retry."""
+    """Each writing verb is said in a word, names the path and the way out, and is not worth a retry."""
     storage = LocalStorage(foreign_folder)
     attempts = {
-        "create_new": lambda: storage.create_new("new", b"x"),
-        "create_new ": lambda: storage.create_new("new", b""),
+        "create": lambda: storage.create_new("new", b"x"),
+        "create ": lambda: storage.create_new("new", b""),
         "replace": lambda: storage.replace("file", b"y"),
-        "open_write": lambda: storage.open_write("new"),
+        "open": lambda: storage.open_write("new"),
         "delete": lambda: storage.delete("file"),
     }
     for verb, attempt in attempts.items():
-        with pytest.raises(StorageError, match=f"{verb.strip()} .*give this user access") as caught:
+        with pytest.raises(StorageError, match=f"^{verb.strip()} /.*give this user access") as caught:
             attempt()
         assert not caught.value.retryable
     failure = storage.delete_many(["file", "none"])
