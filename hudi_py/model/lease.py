@@ -26,7 +26,7 @@ CLOCKS_DIFFER_BY: Final = timedelta(minutes=1)
 HOLDER_LENGTH_MAX: Final = 200
 _CONSUMER_PREFIX: Final = "consumer-"
 _CONSUMER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,80}")
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,90}")
 _VERSION: Final = 1
 _CONSUMER: Final = "consumer"
 _SNAPSHOT: Final = "snapshot"

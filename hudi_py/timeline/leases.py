@@ -119,6 +119,17 @@ class LeaseFolder:
         except NotFound:
             return None
 
+    def beside(self, id_: str) -> tuple[Lease, ...]:
+        """
+        The leases whose ids are that one and more behind a dot.
+
+        Raises:
+            CorruptMetadata: One does not decode.
+        """
+        names = (entry.name.removesuffix(_ENDING) for entry in self.storage.list(FOLDER))
+        found = (self.find(name) for name in names if name.startswith(f"{check_id(id_)}."))
+        return tuple(each for each in found if each is not None)  # released since the folder was listed
+
     def put(self, lease: Lease) -> None:
         """Store a lease in the place of the one with its id, if there is one."""
         self.storage.replace(_path(lease.id), encode_lease(lease))

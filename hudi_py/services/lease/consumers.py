@@ -3,11 +3,15 @@ Consumers: how far incremental readers have read, so that cleaning and archival 
 
 The progress of a consumer is stored as a lease on all times from it on (`hudi_py.model.lease`); the smallest one is a
 floor for cleaning and archival.
+
+It has the name of the consumer, and is stored in the place of the one before. Only where that has expired and the table
+has no lock is it a new file: a clean may be about to delete the expired one, and would delete what has its name.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 import attrs
 
@@ -16,9 +20,12 @@ from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import format_instant_time
 from hudi_py.model.lease import CLOCKS_DIFFER_BY, Lease, consumer_id, lease_span
 from hudi_py.runtime.log import log
+from hudi_py.runtime.randomness import MACHINE, Randomness
 from hudi_py.services.lease.service import LeaseService
 from hudi_py.timeline.cleaned import whole_from
 from hudi_py.timeline.timeline import Timeline
+
+_NAME_BYTES: Final = 6
 
 
 @attrs.frozen(kw_only=True)
@@ -28,9 +35,11 @@ class ConsumerService:
 
     Args:
         leases: The leases of the table.
+        randomness: For names of files.
     """
 
     leases: LeaseService
+    randomness: Randomness = attrs.field(default=MACHINE, eq=False, repr=False)
 
     def set(self, seen: Timeline, name: str, time: str, *, ttl: str | timedelta) -> Lease:
         """
@@ -68,10 +77,14 @@ class ConsumerService:
         )
         # Under the lock, so that of two processes of one consumer the later one sees the progress of the other.
         with store.lock.held(f"progress of consumer {name}"):
-            before = store.leases.find(progress.id)
-            if before is not None and before.is_usable(now) and progress.needs_no_more_than(before):
-                store.leases.put(progress)
-                return progress
+            before = self.find(name)
+            if before is not None and before.is_usable(now):
+                progress = attrs.evolve(progress, id=before.id)
+                if progress.needs_no_more_than(before):
+                    store.leases.put(progress)
+                    return progress
+            elif not store.lock.is_used:
+                progress = attrs.evolve(progress, id=f"{progress.id}.{self.randomness(_NAME_BYTES).hex()}")
             self._refuse_incomplete(seen, progress)
             try:
                 store.leases.put(progress)
@@ -115,7 +128,7 @@ class ConsumerService:
         """Put the former progress back; if that fails, the new one counts until it expires."""
         folder = self.leases.contents.store.leases
         try:
-            if before is None:
+            if before is None or before.id != progress.id:
                 folder.release(progress.id)
             else:
                 folder.put(before)
@@ -123,14 +136,27 @@ class ConsumerService:
             log.warning("consumer.not_withdrawn", consumer=progress.holder, why=str(error))
 
     def find(self, name: str) -> Lease | None:
-        """The progress of a consumer; None if it is not known."""
-        return self.leases.contents.store.leases.find(consumer_id(name))
+        """The progress of a consumer that was noted last; None if it is not known."""
+        store = self.leases.contents.store
+        found = store.leases.find(consumer_id(name))
+        if found is not None and found.is_usable(store.clock.now()):
+            return found
+        noted = (*(() if found is None else (found,)), *store.leases.beside(consumer_id(name)))
+        return max(noted, key=_age, default=None)
 
     def list(self) -> tuple[Lease, ...]:
         """The progress of all consumers, expired ones too, the least first."""
-        found = (each for each in self.leases.contents.store.leases.all() if each.is_consumer)
-        return tuple(sorted(found, key=lambda each: (each.instant, each.id)))
+        noted = sorted((each for each in self.leases.contents.store.leases.all() if each.is_consumer), key=_age)
+        found = {each.holder: each for each in noted}
+        return tuple(sorted(found.values(), key=lambda each: (each.instant, each.id)))
 
     def delete(self, name: str) -> bool:
         """Forget a consumer; False if it was not known."""
-        return self.leases.contents.store.leases.release(consumer_id(name))
+        folder = self.leases.contents.store.leases
+        ids = (consumer_id(name), *(each.id for each in folder.beside(consumer_id(name))))
+        gone = [folder.release(each) for each in ids]
+        return any(gone)
+
+
+def _age(progress: Lease) -> tuple[datetime, str]:
+    return progress.created, progress.id
