@@ -150,7 +150,14 @@ class WriteService:
         needed = columns_needed(self._settings, operation, generator, rules)
         require_keys(self._settings, generator, operation)
         rows = rows.shaped(text, needed, keys_only=operation == "DELETE")
-        schema = schema_to_write(text, rows.schema, table.config.name, keys_only=operation == "DELETE")
+        schema = schema_to_write(
+            text,
+            rows.schema,
+            table.config.name,
+            keys_only=operation == "DELETE",
+            placing=(*generator.key_columns, *generator.partition_fields),
+            ordering=rules.batch_fields,
+        )
         ids = self._target.column_ids(table, text, schema)
         duplicates = duplicates_of(self._settings, operation, by_bucket=buckets is not None)
         searched = duplicates is not Duplicates.ADDED

@@ -265,8 +265,12 @@ def _advice(incoming: pa.DataType) -> str:
         return "cast it to microseconds"
     if pa.types.is_unsigned_integer(incoming):
         return "cast it to a signed integer"
+    if pa.types.is_decimal(incoming):
+        return "cast it to a decimal of at most 38 digits"
     if pa.types.is_null(incoming):
-        return "cast it to the type it should have"
+        return "cast it to the type it should have, or leave it out until it has a value"
+    if pa.types.is_time(incoming) or pa.types.is_duration(incoming):
+        return "cast it to text, or to the integer that it is made of"
     if pa.types.is_dictionary(incoming):
         return "cast it to its value type"
     return "cast it to a supported type or leave it out"

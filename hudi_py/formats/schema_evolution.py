@@ -2,11 +2,13 @@
 Decides whether rows fit a table's schema: as it is, by widening it, or not at all.
 
 Allowed are, for columns and for the fields of structs at any depth: new ones (always nullable and at the end, because
-older files do not have them), int to long and float to double, another order, and rows without a nullable one. The
-nullability of existing ones never changes; `conform` checks that the values of new rows respect it.
+older files do not have them), numbers to wider numbers or to text, another order, rows without a nullable one, and rows
+whose type is known only to be null. The nullability of existing ones never changes; `conform` checks that the values of
+new rows respect it.
 
-Source: Hudi 1.1.1, ``AvroSchemaCompatibility``, ``AvroSchemaEvolutionUtils``; narrower than Hudi on purpose: integers
-do not become floats or doubles, and nothing becomes text or bytes.
+Source: Hudi 0.15.0, 1.0.2, 1.1.1, 1.2.0, ``AvroSchemaCompatibility``, ``AvroSchemaEvolutionUtils``. Narrower than Hudi
+on purpose where it stores other values than those of the rows (text for a column of bytes becomes the name of a Java
+object) or cannot read what it has stored (dates as times): docs/writing.md.
 """
 
 from __future__ import annotations
@@ -27,7 +29,12 @@ from hudi_py.formats.record_schema import (
     storage_schema,
 )
 
-_PROMOTIONS: Final[Mapping[pa.DataType, pa.DataType]] = {pa.int32(): pa.int64(), pa.float32(): pa.float64()}
+_PROMOTIONS: Final[Mapping[pa.DataType, tuple[pa.DataType, ...]]] = {
+    pa.int32(): (pa.int64(), pa.float32(), pa.float64(), pa.string()),
+    pa.int64(): (pa.float32(), pa.float64(), pa.string()),
+    pa.float32(): (pa.float64(), pa.string()),
+    pa.float64(): (pa.string(),),
+}
 
 
 @attrs.frozen(kw_only=True)
@@ -65,12 +72,13 @@ def resolve_schema(table_text: str | None, incoming: pa.Schema, table_name: str)
         ConfigError: A column has a type that cannot be stored or does not fit the table's.
         WriteError: The rows lack a column that must not be null.
     """
-    rows = storage_schema(incoming)
     if table_text is None:
+        rows = storage_schema(incoming)
         text = format_record_schema(rows, table_name)
         return ResolvedSchema(text=text, schema=rows, cautions=_cautions(rows))
 
     table = parse_record_schema(table_text)
+    rows = storage_schema(with_known_types(incoming, table))
     changes = _Changes()
     columns = list(_unified_fields(table, rows, "", changes))
     widened = storage_schema(pa.schema(columns))  # a new column may clash with a present one by case
@@ -100,8 +108,19 @@ def _cautions(fields: Iterable[Field]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _caution_of_wider(paths: Iterable[str]) -> Iterator[str]:
-    inside = ", ".join(path for path in paths if "." in path)
+def _caution_of_wider(promoted: Mapping[str, tuple[pa.DataType, pa.DataType]]) -> Iterator[str]:
+    inside = ", ".join(path for path in promoted if "." in path)
+    texts = ", ".join(path for path, (_, now) in promoted.items() if pa.types.is_string(now))
+    rounded = ", ".join(
+        path for path, (was, now) in promoted.items() if pa.types.is_integer(was) and pa.types.is_floating(now)
+    )
+    if texts:
+        yield f"{texts}: numbers so far, texts from now on, because the rows have texts; older rows show theirs as text"
+    if rounded:
+        yield (
+            f"{rounded}: integers so far, floating-point numbers from now on, as the rows have them; older integers "
+            "that these do not hold exactly (beyond 2^24 for float, 2^53 for double) are read as the nearest one"
+        )
     if inside:
         yield (
             f"{inside}: a wider type inside of a column; until the older files are rewritten, Apache Hudi reads the "
@@ -117,10 +136,10 @@ def _holds_local_time(arrow: pa.DataType) -> bool:
 
 @attrs.define
 class _Changes:
-    """What rows change in a table's schema: paths of new fields, and of fields with a wider type."""
+    """What rows change in a table's schema: new fields by path, and the types of wider ones, before and now."""
 
     added: dict[str, Field] = attrs.field(factory=dict)
-    promoted: list[str] = attrs.field(factory=list)
+    promoted: dict[str, tuple[pa.DataType, pa.DataType]] = attrs.field(factory=dict)
 
 
 def _unified_fields(table: Iterable[Field], rows: Iterable[Field], above: str, changes: _Changes) -> Iterator[Field]:
@@ -154,8 +173,8 @@ def _unified(table: Any, rows: Any, path: str, changes: _Changes) -> pa.DataType
     if _holds(table, rows):
         kept: pa.DataType = table
         return kept
-    if _PROMOTIONS.get(table) == rows:
-        changes.promoted.append(path)
+    if rows in _PROMOTIONS.get(table, ()):
+        changes.promoted[path] = (table, rows)
         wider: pa.DataType = rows
         return wider
     raise ConfigError(
@@ -178,8 +197,42 @@ def new_fields(rows: Any, table: Any, path: str) -> Iterator[str]:
         yield from new_fields(rows.value_type, table.value_type, f"{path}.element")
 
 
+def with_known_types(rows: pa.Schema, table: pa.Schema) -> pa.Schema:
+    """
+    Return the schema of rows with the types of the table where that of the rows says only that all values are null.
+
+    So are columns of pandas and polars without a value, and lists without elements. What the table lacks stays.
+    """
+    return pa.schema(
+        field.with_type(_known_type(field.type, table.field(field.name).type)) if field.name in table.names else field
+        for field in rows
+    )
+
+
+def _known_type(rows: Any, table: Any) -> pa.DataType:
+    known: pa.DataType = rows
+    if pa.types.is_null(rows):
+        known = table
+    elif isinstance(rows, pa.StructType) and isinstance(table, pa.StructType):
+        inside = {field.name: field.type for field in table}
+        known = pa.struct(
+            field.with_type(_known_type(field.type, inside[field.name])) if field.name in inside else field
+            for field in rows
+        )
+    elif isinstance(rows, pa.ListType | pa.LargeListType) and isinstance(table, pa.ListType):
+        element = _known_type(rows.value_type, table.value_type)
+        known = pa.list_(rows.value_field.with_type(element)) if element != rows.value_type else rows
+    elif isinstance(rows, pa.MapType) and isinstance(table, pa.MapType):
+        make: Any = pa.map_  # the stubs know types only, but a field is what carries "not null"
+        known = make(rows.key_type, rows.item_field.with_type(_known_type(rows.item_type, table.item_type)))
+    return known
+
+
 def _holds(table: pa.DataType, rows: pa.DataType) -> bool:
-    """Whether every value of type *rows*, not nested, can be stored as type *table*."""
+    """Whether values of type *rows*, not nested, can be stored as type *table*, where that loses nothing of them."""
     if isinstance(table, pa.Decimal128Type) and isinstance(rows, pa.Decimal128Type):
-        return bool(rows.scale == table.scale and rows.precision <= table.precision)
-    return bool(rows == table or _PROMOTIONS.get(rows) == table)
+        in_front = rows.precision - rows.scale <= table.precision - table.scale
+        return bool(rows.scale <= table.scale and in_front)
+    # Bytes hold every text, as its UTF-8; a text holds the bytes that are one, of which each value is checked.
+    are_texts = {table, rows} == {pa.string(), pa.binary()}
+    return bool(rows == table or table in _PROMOTIONS.get(rows, ()) or are_texts)

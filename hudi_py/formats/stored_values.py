@@ -1,9 +1,10 @@
 """
-Rows of older files in the table's types of today, with the values that Apache Hudi reads.
+Rows of older files, and rows that users write, in the table's types of today, with the values that Apache Hudi gives
+them.
 
-Hudi converts single values where a file has an older type than the table: a float becomes the double with the same
-shortest text (0.1 stays 0.1), integers become the nearest float or double, numbers become Java's texts and timestamps
-Spark's.
+Hudi converts single values where a file or a row has an older type than the table: a float becomes the double with the
+same shortest text (0.1 stays 0.1), integers become the nearest float or double, numbers become Java's texts and
+timestamps Spark's.
 
 Source: Hudi 0.15.0 ``HoodieAvroUtils.rewritePrimaryTypeWithDiffSchemaType``, ``HoodieParquetFileFormatHelper``; Java
 ``Double.toString``.
@@ -39,12 +40,26 @@ def conform_stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return conform_batch(batch, schema, as_hudi_reads)
 
 
+def conform_given(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """
+    As `conform_batch`, for rows that users write: values as Apache Hudi stores them, but none that it would round.
+
+    Raises:
+        WriteError: A value does not fit its type, or is null where the schema has no nulls.
+    """
+    return conform_batch(batch, schema, _as_hudi_stores)
+
+
 def widen_floats(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """
     Return the batch with floats that *schema* has as doubles turned into those of the same value, at any depth.
 
-    So do Hudi 0.15 and 1.0 with the rows of Avro log blocks, which Avro itself reads in the newer schema.
+    So do Hudi 0.15 and 1.0 with the rows of Avro log blocks, which Avro itself reads in the newer schema; unless
+    numbers have become texts there, which Avro cannot, and Hudi converts each value of the row by itself.
     """
+    types = [(field.type, schema.field(field.name).type) for field in batch.schema if field.name in schema.names]
+    if any(_has_new_texts(was, target) for was, target in types):
+        return batch
     for position, field in enumerate(batch.schema):
         target = schema.field(field.name) if field.name in schema.names else None
         wider = None if target is None else _with_doubles(field.type, target.type)
@@ -65,6 +80,33 @@ def _with_doubles(was: pa.DataType, target: pa.DataType) -> pa.DataType:
     if isinstance(was, pa.MapType) and isinstance(target, pa.MapType):
         return pa.map_(was.key_type, _with_doubles(was.item_type, target.item_type))
     return was
+
+
+def _has_new_texts(was: pa.DataType, target: pa.DataType) -> bool:
+    if isinstance(was, pa.StructType) and isinstance(target, pa.StructType):
+        types = {field.name: field.type for field in target}
+        return any(_has_new_texts(field.type, types[field.name]) for field in was if field.name in types)
+    if isinstance(was, pa.ListType) and isinstance(target, pa.ListType):
+        return _has_new_texts(was.value_type, target.value_type)
+    if isinstance(was, pa.MapType) and isinstance(target, pa.MapType):
+        return _has_new_texts(was.item_type, target.item_type)
+    return pa.types.is_string(target) and (pa.types.is_integer(was) or pa.types.is_floating(was))
+
+
+def _as_hudi_stores(array: Array, target: pa.DataType, path: str) -> Array:
+    """As `as_hudi_reads`, but an integer has to be a float or double exactly: the user can still choose."""
+    found = as_hudi_reads(array, target, path)
+    if pa.types.is_integer(array.type) and pa.types.is_floating(target):
+        # Arrow's own check refuses all integers beyond 2^24 or 2^53, also those that these types hold.
+        back = found.cast(pa.float64()).cast(pa.decimal128(38, 0))
+        differs = compute.not_equal(back, array.cast(pa.decimal128(38, 0)))
+        if compute.any(differs).as_py():
+            value = array.filter(differs)[0].as_py()
+            raise WriteError(
+                f"column {path!r}: {array.type} cannot be converted to {target}: {value} would become "
+                f"{found.filter(differs)[0].as_py():.0f}"
+            )
+    return found
 
 
 def as_hudi_reads(array: Array, target: pa.DataType, path: str) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hudi_py.formats.conform import conform_batch
+from hudi_py.formats.stored_values import conform_given
 from hudi_py.local.memory import Memory
 from hudi_py.local.parts import parts_of_keys
 from hudi_py.rows.precedence import combine_before_write, delete_mask, refuse_null_ordering
@@ -92,7 +92,7 @@ def _combined(job: WriteJob, batches: list[pa.RecordBatch]) -> Iterator[pa.Recor
         return
     rows = pa.Table.from_batches(batches)
     # Ordering values are compared in the types of the table, as in other writes.
-    conformed = pa.Table.from_batches([conform_batch(batch, job.schema) for batch in batches])
+    conformed = pa.Table.from_batches([conform_given(batch, job.schema) for batch in batches])
     keys: Any = pa.chunked_array([job.keys.record_keys(batch) for batch in batches], pa.string())
     paths: Any = pa.chunked_array([job.keys.partition_paths(batch) for batch in batches], pa.string())
     refuse_null_ordering(conformed, job.rules.batch_fields, delete_mask(conformed))

@@ -14,9 +14,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_py.errors import ConfigError, ConflictError, WriteError
+from hudi_py.formats.schema_evolution import with_known_types
 from hudi_py.local.files import is_file_name, parquet_stream, read_files
 from hudi_py.local.stored_types import stored_schema, stored_types
 from hudi_py.local.stream import RowStream
+from hudi_py.writing.shape import in_types
 
 _FORMS: Final = (
     "an Arrow table, batch or stream (pyarrow, polars, DuckDB, anything with __arrow_c_stream__), a pandas DataFrame, "
@@ -113,6 +115,7 @@ def _alike(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     Raises:
         WriteError: It has other types, or nulls where the first one excludes them.
     """
+    batch = in_types(batch, with_known_types(batch.schema, schema))
     for field, own, column in zip(schema, batch.schema, batch.columns, strict=True):
         if own.type != field.type:
             raise WriteError(

@@ -22,7 +22,7 @@ from hudi_py.writing.generated_keys import with_generated_keys
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.nested import refuse_nested_rows
 from hudi_py.writing.required import Required
-from hudi_py.writing.shape import written_columns
+from hudi_py.writing.shape import in_types, written_columns, written_types
 from hudi_py.writing.share import share_out
 from hudi_py.writing.tasks import run_task
 
@@ -52,7 +52,11 @@ class ArrowRows:
     def shaped(self, table_schema: str | None, needed: Sequence[str], *, keys_only: bool) -> ArrowRows:
         """See `IncomingRows`."""
         names = written_columns(self.table.column_names, table_schema, needed, keys_only=keys_only, ignores_case=False)
-        return ArrowRows(self.table.select(list(names)))
+        table = self.table.select(list(names))
+        schema = written_types(table.schema, table_schema)
+        if schema != table.schema:
+            table = pa.Table.from_batches([in_types(batch, schema) for batch in table.to_batches()], schema)
+        return ArrowRows(table)
 
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`. Partitions of a large table are written side by side, in threads."""

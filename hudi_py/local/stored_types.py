@@ -1,8 +1,9 @@
 """
 Types in which the columns of Python programs can be stored, at any depth, where that loses nothing.
 
-Categories become their values, times get microseconds, unsigned integers the next larger type, lists of a fixed size
-lists. Values that would change are refused.
+Categories and runs become their values, times get microseconds, unsigned integers the next larger signed type (64 bits
+stay), lists and bytes of a fixed size and views plain ones, types of extensions the type beneath. Values that would
+change are refused.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_py.errors import WriteError
-from hudi_py.formats.arrow_types import Array
+from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import conform_array
 
 _WIDER: Final[Mapping[pa.DataType, pa.DataType]] = {
     pa.uint8(): pa.int32(),
     pa.uint16(): pa.int32(),
     pa.uint32(): pa.int64(),
+    pa.uint64(): pa.int64(),  # by value, as times: nothing in a Hudi table is larger and still an integer
     pa.float16(): pa.float32(),
+    pa.date64(): pa.date32(),
     pa.string_view(): pa.string(),  # Arrow sorts and takes no views yet
     pa.binary_view(): pa.binary(),
 }
 _DIGITS_MAX: Final = 38
+_LISTS: Final = (pa.ListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
 
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:
@@ -50,13 +54,17 @@ def stored_types(table: pa.Table) -> pa.Table:
 
 
 def _stored_type(arrow: Any) -> pa.DataType:
-    if isinstance(arrow, pa.DictionaryType):
+    if isinstance(arrow, pa.DictionaryType | pa.RunEndEncodedType):
         value_type: pa.DataType = arrow.value_type
         return _stored_type(value_type)
+    if isinstance(arrow, pa.BaseExtensionType):
+        return pa.bool_() if isinstance(arrow, pa.Bool8Type) else _stored_type(arrow.storage_type)
     if isinstance(arrow, pa.TimestampType) and arrow.unit != "us":
         return pa.timestamp("us", arrow.tz)
-    if isinstance(arrow, pa.Decimal256Type) and arrow.precision <= _DIGITS_MAX:
-        return pa.decimal128(arrow.precision, arrow.scale)
+    if pa.types.is_decimal(arrow):
+        return _stored_decimal(arrow)
+    if isinstance(arrow, pa.FixedSizeBinaryType):  # decimals are some, too
+        return pa.binary()
     if isinstance(arrow, pa.StructType):
         return pa.struct([field.with_type(_stored_type(field.type)) for field in arrow])
     make_map: Any = pa.map_
@@ -65,13 +73,22 @@ def _stored_type(arrow: Any) -> pa.DataType:
             arrow.key_field.with_type(_stored_type(arrow.key_type)), _element(arrow.item_field)
         )
         return mapped
-    if isinstance(arrow, pa.ListType | pa.FixedSizeListType):
+    if isinstance(arrow, _LISTS):
         return pa.list_(_element(arrow.value_field))
     if isinstance(arrow, pa.LargeListType):
         element = _element(arrow.value_field)
         # Those of plain values are cut by whoever writes them.
         return arrow if element == arrow.value_field else pa.list_(element)
     return _WIDER.get(arrow, arrow)
+
+
+def _stored_decimal(arrow: Any) -> pa.DataType:
+    # Digits in front of the point that a negative scale leaves out count.
+    digits = arrow.precision - min(arrow.scale, 0)
+    if digits > _DIGITS_MAX:
+        kept: pa.DataType = arrow
+        return kept
+    return pa.decimal128(digits, max(arrow.scale, 0))
 
 
 def _element(field: Any) -> Any:
@@ -88,6 +105,12 @@ def _converted(array: Any, wanted: Any, path: str) -> Array:
             values: Any = _converted(array.dictionary, wanted, path)
             taken: Array = values.take(array.indices)
             return taken
+        if isinstance(array, pa.RunEndEncodedArray):
+            return _converted(compute.run_end_decode(array), wanted, path)
+        if isinstance(array, pa.ExtensionArray):
+            return _converted(array.storage, wanted, path)
+        if isinstance(array, pa.ListViewArray | pa.LargeListViewArray):
+            array = _list_of_views(array)
         if isinstance(wanted, pa.ListType) and not isinstance(array, pa.ListArray):
             # With the elements that it has; those are converted next, one by one.
             array = array.cast(pa.list_(array.type.value_field))
@@ -97,3 +120,17 @@ def _converted(array: Any, wanted: Any, path: str) -> Array:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise WriteError(f"column {path!r}: {array.type} cannot be stored as {wanted}: {error}") from error
     return cast
+
+
+def _list_of_views(array: Any) -> Array:
+    """The same lists one after another; Arrow 26 loses the end of them where one is null."""
+    lengths = compute.fill_null(compute.list_value_length(array), 0)
+    ends: Any = compute.cumulative_sum(lengths).cast(pa.int32())
+    make: Any = pa.ListArray.from_arrays
+    found: Array = make(
+        pa.concat_arrays([pa.array([0], pa.int32()), ends]),
+        array.flatten(),
+        type=pa.list_(array.type.value_field),
+        mask=array.is_null() if array.null_count else None,
+    )
+    return found

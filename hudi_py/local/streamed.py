@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 import pyarrow as pa
@@ -17,7 +17,7 @@ from hudi_py.writing.bulk import run_bulk_task
 from hudi_py.writing.generated_keys import with_generated_keys
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.required import Required
-from hudi_py.writing.shape import written_columns
+from hudi_py.writing.shape import in_types, written_columns, written_types
 
 
 @attrs.frozen(eq=False)
@@ -44,8 +44,12 @@ class StreamedRows:
         names = list(
             written_columns(stream.schema.names, table_schema, needed, keys_only=keys_only, ignores_case=False)
         )
-        schema = pa.schema([stream.schema.field(name) for name in names])
-        return StreamedRows(RowStream(schema, lambda: (batch.select(names) for batch in stream.read())), self.memory)
+        schema = written_types(pa.schema([stream.schema.field(name) for name in names]), table_schema)
+
+        def read() -> Iterator[pa.RecordBatch]:
+            return (in_types(batch.select(names), schema) for batch in stream.read())
+
+        return StreamedRows(RowStream(schema, read), self.memory)
 
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`. A bulk insert into a table without partitions needs no temporary file."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from hudi_py.errors import ConfigError
 from hudi_py.spark.columns import quoted
-from hudi_py.writing.shape import written_columns
+from hudi_py.writing.shape import written_columns, written_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,11 +37,18 @@ def shaped_rows(rows: DataFrame, table_schema: str | None, needed: Sequence[str]
     Raises:
         ConfigError: See `written_columns`; or Spark cannot pass a column's type to Python.
     """
-    present = arrow_schema(rows).names
-    names = written_columns(present, table_schema, needed, keys_only=keys_only, ignores_case=_ignores_case(rows))
-    if list(names) == present and all(name == spelled for name, spelled in names.items()):
+    schema = arrow_schema(rows)
+    names = written_columns(schema.names, table_schema, needed, keys_only=keys_only, ignores_case=_ignores_case(rows))
+    given = pa.schema(schema.field(name).with_name(spelled) for name, spelled in names.items())
+    wanted = written_types(given, table_schema)
+    if list(names) == schema.names and all(name == spelled for name, spelled in names.items()) and given == wanted:
         return rows
-    return rows.select(*(quoted(name).alias(spelled) for name, spelled in names.items()))
+    columns = []
+    for name, now, then in zip(names, given, wanted, strict=True):
+        # A column without a type: Spark, too, takes a null for one of any type.
+        column = quoted(name) if now == then else quoted(name).cast(from_arrow_type(then.type))
+        columns.append(column.alias(then.name))
+    return rows.select(*columns)
 
 
 def arrow_schema(rows: DataFrame) -> pa.Schema:

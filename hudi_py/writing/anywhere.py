@@ -29,7 +29,7 @@ from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.arrow_types import Array, compute
-from hudi_py.formats.conform import conform_batch
+from hudi_py.formats.stored_values import as_hudi_reads, conform_given
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.mdt.lookup import RECORD_INDEX
 from hudi_py.mdt.record_index import RecordIndex, is_between_states
@@ -161,7 +161,7 @@ class _Rows:
         """Return rows as they came, which decides between rows of a key that order alike; None if there are none."""
         if not batches:
             return None
-        conformed = batches if job.operation == "DELETE" else [conform_batch(each, job.schema) for each in batches]
+        conformed = batches if job.operation == "DELETE" else [conform_given(each, job.schema) for each in batches]
         rows = pa.Table.from_batches(conformed)
         keys: Any = pa.chunked_array([job.keys.record_keys(batch) for batch in batches], pa.string())
         paths = [path for batch in batches for path in texts(job.keys.partition_paths(batch))]
@@ -280,7 +280,7 @@ class WrittenTable:
             new: list[Any] = [rows.rows.column(name).take(taken).combine_chunks() for name in fields]
             old: list[Any] = [
                 # The write may promote a column, whose type in the old file is narrower.
-                stored.column(name).filter(met.is_valid()).combine_chunks().cast(each.type)
+                as_hudi_reads(stored.column(name).filter(met.is_valid()).combine_chunks(), each.type, name)
                 for name, each in zip(fields, new, strict=True)
             ]
             losing |= {(number, place) for number in mine[~incoming_wins(new, old)].tolist()}

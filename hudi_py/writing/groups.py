@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_py.formats.arrow_types import Array, compute
-from hudi_py.formats.conform import conform_batch, refuse_null_elements
+from hudi_py.formats.conform import refuse_null_elements
+from hudi_py.formats.stored_values import conform_given
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.files import TaskFiles, task_files
 from hudi_py.writing.job import TaskIdentity, WriteJob
@@ -74,7 +75,7 @@ def _runs(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[Run]:
         codes = targets.indices.to_numpy(zero_copy_only=False).astype("int64") * len(paths.dictionary)
         codes += paths.indices.to_numpy(zero_copy_only=False)
         keys = job.keys.record_keys(batch)
-        rows = batch if job.operation == "DELETE" else conform_batch(batch, job.schema)
+        rows = batch if job.operation == "DELETE" else conform_given(batch, job.schema)
         for start, stop in runs(codes):
             path, target = paths[start].as_py(), targets[start].as_py()
             yield Run(path, target, rows.slice(start, stop - start), keys.slice(start, stop - start))

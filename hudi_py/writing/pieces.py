@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_py.formats.arrow_types import Array, compute
-from hudi_py.formats.conform import conform_batch
+from hudi_py.formats.stored_values import conform_given
 from hudi_py.rows.merge import RowChanges, combine_changes, key_deletes
 from hudi_py.rows.precedence import delete_mask
 from hudi_py.writing.job import WriteJob
@@ -50,7 +50,7 @@ def named_pieces(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[P
             rows = key_deletes(keys, job.schema).rows
         else:
             # Rows of a delete may have any columns, because none of them is written.
-            rows = batch if job.operation == "DELETE" else conform_batch(batch, job.schema)
+            rows = batch if job.operation == "DELETE" else conform_given(batch, job.schema)
         for path, chosen in by_value(paths):
             # All rows are of one partition, as in most writes: nothing is copied.
             if chosen is None:

@@ -1,11 +1,15 @@
-"""Chooses which columns of the user's rows are written, and under which names. Pure."""
+"""Chooses which columns of the user's rows are written, under which names and in which types. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
+
 from hudi_py.errors import ConfigError
+from hudi_py.formats.conform import conform_array
 from hudi_py.formats.record_schema import NOT_DATA, parse_record_schema
+from hudi_py.formats.schema_evolution import with_known_types
 
 
 def written_columns(
@@ -33,6 +37,27 @@ def written_columns(
     _refuse_missing(list(names.values()), needed)
     wanted = set(needed) if keys_only else set(names.values()) - NOT_DATA
     return {name: spelled for name, spelled in names.items() if spelled in wanted}
+
+
+def written_types(schema: pa.Schema, table_schema: str | None) -> pa.Schema:
+    """
+    Return the schema of rows with the table's types where that of the rows is only null: none of them has a value.
+
+    Args:
+        schema: Of the rows, with names as in the table.
+        table_schema: Avro text of the table's schema; None for a new table.
+    """
+    return schema if table_schema is None else with_known_types(schema, parse_record_schema(table_schema))
+
+
+def in_types(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch with the types of `written_types`."""
+    if batch.schema.equals(schema):
+        return batch
+    columns = [
+        conform_array(column, field.type, field.name) for field, column in zip(schema, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _refuse_missing(names: Sequence[str], needed: Sequence[str]) -> None:

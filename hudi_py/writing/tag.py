@@ -18,7 +18,7 @@ import pyarrow as pa
 from hudi_py.config.duplicates import Duplicates
 from hudi_py.errors import WriteError
 from hudi_py.formats.arrow_types import Array, compute
-from hudi_py.formats.conform import conform_batch
+from hudi_py.formats.stored_values import conform_given
 from hudi_py.rows.bucket_index import BucketIndex
 from hudi_py.rows.precedence import combine_before_write, delete_mask, refuse_null_ordering
 from hudi_py.writing.buckets import bucket_targets
@@ -108,7 +108,7 @@ def _tag(job: WriteJob, partition: PartitionFiles, rows: pa.Table) -> Iterator[p
     elif job.combines:
         # Ordering values are compared in the types of the table. The rows themselves go on as the user gave them,
         # because the second pass converts them.
-        conformed = pa.Table.from_batches([conform_batch(batch, job.schema) for batch in rows.to_batches()])
+        conformed = pa.Table.from_batches([conform_given(batch, job.schema) for batch in rows.to_batches()])
         refuse_null_ordering(conformed, job.rules.batch_fields, deletes)
         winners = combine_before_write(conformed, keys, job.rules.batch_fields)
     if winners is not None:

@@ -6,12 +6,18 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from hudi_py.formats.stored_values import java_text
 from support import writes
 
 STEPS = 12
 DECIMAL = pa.decimal128(18, 3)
 PLAIN = (pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), DECIMAL)
-WIDER = {pa.int32(): pa.int64(), pa.float32(): pa.float64()}
+WIDER = {
+    pa.int32(): (pa.int64(), pa.float64(), pa.string()),
+    pa.int64(): (pa.float64(), pa.string()),
+    pa.float32(): (pa.float64(), pa.string()),
+    pa.float64(): (pa.string(),),
+}
 SETTINGS = {"hoodie.compact.inline.max.delta.commits": 1, "hoodie.clean.automatic": False}
 INDEXED = {
     "hoodie.metadata.record.index.enable": True,
@@ -44,7 +50,7 @@ def evolved(chance, arrow):
         return pa.list_(evolved(chance, arrow.value_type))
     if isinstance(arrow, pa.MapType):
         return pa.map_(pa.string(), evolved(chance, arrow.item_type))
-    return WIDER.get(arrow, arrow) if chance.random() < 0.4 else arrow
+    return chance.choice(WIDER.get(arrow, (arrow,))) if chance.random() < 0.4 else arrow
 
 
 def value(chance, arrow, *, may_be_null=True):
@@ -64,12 +70,24 @@ def value(chance, arrow, *, may_be_null=True):
 
 
 def plain(found):
-    """A value without the fields that are null, so that fields of later make no difference."""
+    """A value without the fields that are null, so that fields of later make no difference; numbers as texts."""
     if isinstance(found, dict):
         return {name: plain(each) for name, each in found.items() if each is not None}
     if isinstance(found, list):
         return [plain(each) for each in found]
-    return (found[0], plain(found[1])) if isinstance(found, tuple) else found
+    if isinstance(found, tuple):
+        return found[0], plain(found[1])
+    return text_of(found)
+
+
+def text_of(found):
+    """The text that any of the types makes of a number: 12 and 12.0 are the same one, as text too."""
+    if isinstance(found, int | float):
+        return text_of(java_text(float(found)))
+    if isinstance(found, str):
+        number = Decimal(found)
+        return str(int(number)) if number == int(number) else str(number.normalize())
+    return found
 
 
 def leaves(arrow, path=""):

@@ -4,6 +4,7 @@ import datetime as dt
 from pathlib import Path
 
 import pytest
+from pyspark.sql import functions
 
 import hudi_py
 from hudi_py.errors import ConfigError, CorruptMetadata, TableNotFound, WriteError
@@ -111,6 +112,26 @@ def test_types_may_grow_while_older_files_keep_theirs(trips):
         kind for name, kind in hudi_py.read(table.spark, table.path).dtypes if name in "ts amount"
     ]
     table.check()
+
+
+@BOTH_WAYS
+def test_numbers_become_texts_and_columns_without_a_type_have_that_of_the_table(way, trips):
+    """Rows of older and newer files show the same texts, and a literal null takes no type away."""
+    table = trips(PARTITIONED | way)
+    table.client.insert(table.frame([trip(number, 1) for number in range(3)]))
+    texts = [trip(number, 2) | {"amount": f"{number}!"} for number in (2, 3)]
+    table.client.upsert(table.frame(texts, ROWS.replace("double", "string")))
+    numbers = table.frame([trip(4, 2)])
+    table.client.upsert(numbers)
+    nothing = table.frame([trip(5, 2)]).withColumn("amount", functions.lit(None))
+    table.client.upsert(nothing)
+    expected = {f"k0000{number}": str(trip(number, ts)["amount"]) for number, ts in ((0, 1), (1, 1), (4, 2))}
+    expected |= {"k00002": "2!", "k00003": "3!", "k00005": None}
+    rows = hudi_py.read(table.spark, table.path)
+    assert dict(rows.dtypes)["amount"] == "string"
+    assert {row.id: row.amount for row in rows.collect()} == expected
+    local = hudi_py.open_table(table.path).rows(columns=["id", "amount"]).to_arrow().to_pylist()
+    assert {row["id"]: row["amount"] for row in local} == expected
 
 
 def test_what_defines_a_table_cannot_change(trips):

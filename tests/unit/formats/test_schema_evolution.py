@@ -46,6 +46,13 @@ def test_unchanged_schema_is_taken_over_to_the_letter():
         {"ts": pa.int32()},
         {"ts": pa.int8()},
         {"d": pa.decimal128(5, 2)},
+        {"d": pa.decimal128(8, 1)},
+        {"id": pa.int64()},
+        {"id": pa.float64()},
+        {"id": pa.binary()},
+        {"x": pa.int64()},
+        {"n": pa.null(), "s": pa.null()},
+        {"s": pa.struct([("b", pa.null()), ("a", pa.int64())])},
         {"s": pa.struct([("b", pa.large_string()), ("a", pa.int32())])},
         {"x": None, "s": None},
         {"s": pa.struct([("a", pa.int64())])},
@@ -84,11 +91,16 @@ def test_wider_rows_promote_the_column():
 @pytest.mark.parametrize(
     "unfit",
     [
-        {"ts": pa.string()},
-        {"ts": pa.float64()},
-        {"n": pa.float64()},
+        {"ts": pa.bool_()},
+        {"ts": pa.timestamp("us")},
+        {"n": pa.date32()},
+        {"n": pa.binary()},
         {"d": pa.decimal128(9, 3)},
         {"d": pa.decimal128(12, 2)},
+        {"d": pa.decimal128(9, 1)},
+        {"d": pa.string()},
+        {"d": pa.float64()},
+        {"new": pa.null()},
         {"s": pa.list_(pa.int64())},
         {"S": pa.int64()},
     ],
@@ -99,6 +111,24 @@ def test_other_changes_are_refused_with_the_way_out(unfit):
     (name,) = unfit
     with pytest.raises(ConfigError, match=f"'{name}'"):
         resolve_schema(TEXT, rows(**unfit), "t")
+
+
+@pytest.mark.parametrize("wider", [pa.int64(), pa.float32(), pa.float64(), pa.string()], ids=str)
+@pytest.mark.parametrize("narrow", [pa.int32(), pa.int64(), pa.float32(), pa.float64()], ids=str)
+def test_numbers_become_wider_ones_or_texts_and_whoever_knows_the_older_type_still_fits(narrow, wider):
+    """In either order of the writes the table ends with the same type, as in Apache Hudi; another kind is told."""
+    first, second = pa.schema([("c", narrow)]), pa.schema([("c", wider)])
+    resolved = [
+        resolve_schema(resolve_schema(None, before, "t").text, after, "t")
+        for before, after in ((first, second), (second, first))
+    ]
+    (kept,) = {each.schema.field("c").type for each in resolved}
+    assert kept == max(narrow, wider, key=[pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string()].index)
+    assert [each.promoted for each in resolved] == [("c",) * (kept != narrow), ("c",) * (kept != wider)]
+    becomes_another_kind = (
+        pa.types.is_integer(kept) < any(map(pa.types.is_integer, (narrow, wider))) or kept == pa.string()
+    )
+    assert any(each.cautions for each in resolved) == (becomes_another_kind and narrow != wider)
 
 
 def nested(inner):
@@ -127,7 +157,7 @@ def test_fields_are_added_and_widened_below_lists_maps_and_structs():
 @pytest.mark.parametrize(
     ("inner", "path"),
     [
-        (pa.struct([("y", pa.string())]), "deep.element.m.value.in.y"),
+        (pa.struct([("y", pa.bool_())]), "deep.element.m.value.in.y"),
         (pa.struct([("Y", pa.int32())]), "deep.element.m.value.in"),
         (pa.int32(), "deep.element.m.value.in"),
     ],

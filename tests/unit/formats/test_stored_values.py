@@ -9,8 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hudi_py.errors import WriteError
-from hudi_py.formats.conform import conform_batch
-from hudi_py.formats.stored_values import conform_stored, java_text, widen_floats
+from hudi_py.formats.stored_values import conform_given, conform_stored, java_text, widen_floats
 
 FLOATS = st.floats(width=32, allow_nan=False)
 
@@ -92,9 +91,37 @@ def test_nested_values_are_converted_alike():
 
 
 def test_rows_that_users_write_are_not_changed():
-    """An integer that is no double is refused there."""
+    """An integer that is no double, or bytes that are no text, are refused there."""
+    for value in (2**53 + 1, 2**63 - 1):
+        with pytest.raises(WriteError, match="cannot be converted"):
+            converted([value, None], pa.int64(), pa.float64(), conform_given)
+    assert [2**53 + 2, -(2**63)] == converted([2**53 + 2, -(2**63)], pa.int64(), pa.float64(), conform_given)
     with pytest.raises(WriteError, match="cannot be converted"):
-        converted([2**53 + 1], pa.int64(), pa.float64(), conform_batch)
+        converted([b"\xff"], pa.binary(), pa.string(), conform_given)
+
+
+@pytest.mark.parametrize(
+    ("was", "value", "becomes", "stored"),
+    [
+        (pa.float32(), 5.1, pa.float64(), 5.1),
+        (pa.float32(), 5.1, pa.string(), "5.1"),
+        (pa.float64(), 5e-5, pa.string(), "5.0E-5"),
+        (pa.int64(), 2**53 + 11, pa.string(), str(2**53 + 11)),
+        (pa.int32(), 16777222, pa.float32(), 16777222.0),
+        (pa.string(), "ß", pa.binary(), "ß".encode()),
+        (pa.binary(), "ß".encode(), pa.string(), "ß"),
+    ],
+)
+def test_rows_of_a_narrower_type_are_stored_as_hudi_stores_them(was, value, becomes, stored):
+    """Values that Hudi 0.15.0, 1.0.2, 1.1.1 and 1.2.0 showed; of bytes in a column of texts 1.1.1 and 1.2.0 alone."""
+    assert [stored] == converted([value], was, becomes, conform_given)
+
+
+def test_floats_are_read_by_their_text_where_numbers_have_become_texts():
+    """Avro cannot read these blocks by itself, so Hudi 0.15.0 and 1.0.2 convert each value."""
+    schema = pa.schema({"f": pa.float64(), "t": pa.string()})
+    batch = pa.record_batch([pa.array([0.1], pa.float32()), pa.array([1], pa.int32())], ["f", "t"])
+    assert [{"f": 0.1, "t": "1"}] == conform_stored(widen_floats(batch, schema), schema).to_pylist()
 
 
 @pytest.mark.parametrize("was", [pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.timestamp("ms", "UTC")])

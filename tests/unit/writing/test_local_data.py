@@ -66,8 +66,13 @@ def test_types_widen_only_without_loss():
     stored = arrow_table(given)
     assert stored.schema.types == [pa.string(), pa.int32(), pa.timestamp("us")]
     assert stored.column("u").to_pylist() == [7]
-    with pytest.raises(WriteError, match="column 't'"):
-        arrow_table(given.set_column(2, "t", pa.array([1_001], pa.timestamp("ns"))))
+    for value in (
+        pa.array([1_001], pa.timestamp("ns")),
+        pa.array([2**63], pa.uint64()),
+        pa.array([1], pa.int64()).view(pa.date64()),
+    ):
+        with pytest.raises(WriteError, match="column 't'"):
+            arrow_table(given.set_column(2, "t", value))
 
 
 def test_text_files_are_read_as_the_types_of_the_table(tmp_path):
@@ -209,6 +214,15 @@ NESTED = {
     "map": pa.array([[("k", 1)], None, []], pa.map_(pa.string_view(), pa.uint16())),
     "list of times": pa.array([[1], None, [2]], pa.list_(pa.timestamp("ms"))),
     "decimal": pa.array([Decimal("1.25"), None, Decimal(3)], pa.decimal256(38, 2)),
+    "small decimal": pa.array([Decimal("1.25"), None, Decimal(3)], pa.decimal32(5, 2)),
+    "decimal of hundreds": pa.array([Decimal(100), None, Decimal(300)], pa.decimal128(5, -2)),
+    "date of milliseconds": pa.array([date(2024, 1, 2), None, date(1900, 1, 1)], pa.date64()),
+    "bytes of a fixed size": pa.array([b"abcd", None, b"efgh"], pa.binary(4)),
+    "runs": pa.RunEndEncodedArray.from_arrays([1, 3], ["x", None]),
+    "unsigned": pa.array([2**63 - 1, None, 0], pa.uint64()),
+    "views of lists": pa.array([[{"a": 1}], None, [], [{"a": 2}, None]], pa.list_view(pa.struct([("a", pa.uint8())]))),
+    "large views of lists": pa.array([None, [b"1", None], [b"2"]], pa.large_list_view(pa.binary_view())),
+    "list of extensions": pa.array([[0], None, [1, None]], pa.list_(pa.int8())).cast(pa.list_(pa.bool8())),
 }
 
 
@@ -233,6 +247,67 @@ def test_categories_of_polars_are_texts(tmp_path):
         hudi_py.write(path, frame.cast(kinds), operation="upsert", settings=settings)
     rows = hudi_py.open_table(path).rows().to_arrow().to_pylist()
     assert sorted(rows, key=lambda row: row["id"]) == frame.to_dicts()
+
+
+EXTENSIONS = {
+    "uuid": (pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16, None], pa.binary(16))), [b"0" * 16, None]),
+    "json": (pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a": 1}', None])), ['{"a": 1}', None]),
+    "bool8": (pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, None], pa.int8())), [True, None]),
+}
+
+
+@pytest.mark.parametrize("case", EXTENSIONS)
+def test_extensions_are_what_they_are_made_of(case, tmp_path):
+    """Their values as Parquet stores them; a Hudi table has no room for more."""
+    array, values = EXTENSIONS[case]
+    hudi_py.write(tmp_path / "t", pa.table({"id": ["a", "b"], "v": array}), settings=SETTINGS)
+    rows = hudi_py.open_table(tmp_path / "t").rows().to_arrow().sort_by("id")
+    assert rows.column("v").to_pylist() == values
+
+
+WITHOUT_TYPE = {
+    "pandas": lambda: pd.DataFrame({"id": ["b"], "p": ["x"], "ts": [2], "n": [None], "s": [None], "l": [[]]}),
+    "polars": lambda: pl.DataFrame({"id": ["b"], "p": ["x"], "ts": [2], "n": [None], "s": [{"a": None}], "l": [[]]}),
+    "duckdb": lambda: duckdb.from_arrow(WITHOUT_TYPE["reader"]()),
+    "table": lambda: pa.table(
+        {"id": ["b"], "p": ["x"], "ts": [2], "n": pa.nulls(1), "s": pa.nulls(1), "m": pa.nulls(1)}
+    ),
+    "reader": lambda: pa.table(
+        {"id": ["b"], "p": ["x"], "ts": [2], "n": pa.nulls(1), "m": pa.array([[]], pa.map_(pa.string(), pa.null()))}
+    ).to_reader(),
+}
+
+
+@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "insert_overwrite", "merge", "delete"])
+@pytest.mark.parametrize("form", WITHOUT_TYPE)
+def test_a_column_without_a_value_has_the_type_of_the_table(form, operation, tmp_path):
+    """Its type is only that of null; the table's is not changed, and a spilled write is no other."""
+    inner = pa.struct([("a", pa.int32())])
+    types = {"n": pa.int32(), "s": inner, "l": pa.list_(inner), "m": pa.map_(pa.string(), inner)}
+    schema = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), *types.items()])
+    first = {"id": "a", "p": "x", "ts": 1, "n": 7, "s": {"a": 1}, "l": [{"a": 1}], "m": [("k", {"a": 1})]}
+    settings = SETTINGS | {"hoodie.datasource.write.partitionpath.field": "p", "hoodie.table.ordering.fields": "ts"}
+    settings |= {"hoodie.memory.merge.max.size": 1} if form == "reader" else {}
+    hudi_py.write(tmp_path / "t", pa.Table.from_pylist([first], schema), settings=settings)
+    table = hudi_py.open_table(tmp_path / "t", settings=settings)
+    rows = WITHOUT_TYPE[form]()
+    if operation == "merge":
+        table.merge(rows, on="id").when_matched_update().when_not_matched_insert().execute()
+    else:
+        getattr(table, operation)(rows)
+    found = {row["id"]: row for row in table.refresh().rows().to_arrow().to_pylist()}
+    assert found.keys() == {"insert_overwrite": {"b"}, "delete": {"a"}}.get(operation, {"a", "b"})
+    assert found.get("a", first) == first
+    assert all(not value or value == {"a": None} for name, value in found.get("b", {}).items() if name in types)
+    assert table.rows().schema.types[-4:] == list(types.values())
+
+
+def test_a_batch_without_a_value_has_the_type_of_the_first(tmp_path):
+    """A generator makes each batch of the values that it has."""
+    batches = [pa.record_batch({"id": ["a"], "v": [1]}), pa.record_batch({"id": ["b"], "v": pa.nulls(1)})]
+    hudi_py.write(tmp_path / "t", iter(batches), settings=SETTINGS)
+    rows = hudi_py.open_table(tmp_path / "t").rows().to_arrow().to_pylist()
+    assert {row["id"]: row["v"] for row in rows} == {"a": 1, "b": None}
 
 
 REFUSED = {
