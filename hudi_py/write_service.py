@@ -24,6 +24,7 @@ from hudi_py.config.door import require_served
 from hudi_py.config.duplicates import Duplicates, duplicates_of
 from hudi_py.config.expiry import expiry_config
 from hudi_py.config.settings import Settings
+from hudi_py.config.table import TableType
 from hudi_py.engine.base import Engine
 from hudi_py.errors import (
     ConfigError,
@@ -41,7 +42,7 @@ from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.bound_where import bound_filters
 from hudi_py.rows.column_ids import ColumnIds
 from hudi_py.rows.keys import KeyGenerator
-from hudi_py.rows.partition_values import partition_values_of
+from hudi_py.rows.partition_values import partition_values_of, path_texts_of
 from hudi_py.rows.precedence import MergeMode, MergeRules, merge_rules_of
 from hudi_py.rows.shown_times import ShownTimes
 from hudi_py.rows.stored_keys import StoredKeys
@@ -202,7 +203,8 @@ class WriteService:
     def _change(self, statement: Statement, operation: str, words: CommitWords) -> WriteResult:
         table = self._target.opened().refresh()
         generator = self._target.key_generator(table, computes_paths=operation != "DELETE")
-        if operation != "DELETE" and time_partitions_of(table.config) is not None:
+        shows_others = path_texts_of(table.config) is not None or time_partitions_of(table.config) is not None
+        if operation != "DELETE" and shows_others:
             raise UnsupportedTable(  # read rows show the text of the path there, which must not be written as the value
                 f"{self._storage.root} has partitions by time: rows are not updated or merged by conditions there; "
                 "upsert them instead"
@@ -223,7 +225,7 @@ class WriteService:
             found.check(transaction.instant_time, results)
             return results
 
-        values = partition_values_of(table.config, merged=False)
+        values = partition_values_of(table.config, merged=table.config.table_type is TableType.MERGE_ON_READ)
         based_on = BasedOn(
             schema=text, ids=_latest(ids), by_bucket=buckets is not None, by_condition=True,
             may_hold=values.chooser(bound_filters(statement.conditions, schema.schema)), by_presence=statement.adds,
@@ -456,9 +458,8 @@ class WriteService:
 
 def _for_rows_as_read(generator: KeyGenerator, table: TableView) -> KeyGenerator:
     """Return a key generator that understands rows as readers of the table show them, too."""
-    times = time_partitions_of(table.config)
-    shows_paths = times is not None and times.is_path_shown and generator.times
-    return ShownTimes.of(generator, times, table.partitions()) if times is not None and shows_paths else generator
+    texts = path_texts_of(table.config)
+    return ShownTimes.of(generator, texts, table.partitions()) if texts is not None and generator.times else generator
 
 
 def _is_of_rows(error: Exception) -> bool:

@@ -250,21 +250,6 @@ def is_partition_path(path: str) -> bool:
     return parts[:1] != [METADATA_FOLDER] and "\0" not in path and not {"", ".", ".."}.intersection(parts)
 
 
-def in_default_partition(partition_path: str, position: int, count: int) -> bool:
-    """
-    Return whether a partition column is null or empty in this partition; the path does not say which of the two.
-
-    Args:
-        partition_path: Relative path, hive style (``column=value``) or not.
-        position: Index of the column among the partition columns.
-        count: Number of partition columns. If the path has another number of folders (a value may contain slashes),
-            every folder is taken into account.
-    """
-    folders = partition_path.split("/")
-    asked = folders[position : position + 1] if len(folders) == count else folders
-    return any(folder.rpartition("=")[2] == DEFAULT_PARTITION for folder in asked)
-
-
 def above(path: str) -> Iterator[str]:
     """Yield the folders in which a partition lies, outermost first: ``""``, the table itself, and then its parents."""
     parts = path.split("/") if path else []

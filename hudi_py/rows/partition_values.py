@@ -10,7 +10,12 @@ A row may lie in another partition than its column says: with a global index tha
 (``hoodie.simple.index.update.partition.path=false``, the default of the record index). Apache Hudi shows the value of
 the path then; 0.15 shows the stored one where it merges log files, and yet chooses partitions by their paths.
 
-Source: Hudi ``KeyGenUtils.getPartitionPath``, ``PartitionPathEncodeUtils``, ``BaseHoodieTableFileIndex``;
+Where a key generator may have formatted a time (``2026/11/22``), Hudi 0.15 shows the text of the path as well where it
+reads base files alone (table version 6: snapshots of copy-on-write tables, and read-optimized ones), and conditions are
+about that text. If it is not a value of the column, Hudi 0.15 fails; hudi_py shows the stored value.
+
+Source: Hudi ``KeyGenUtils.getPartitionPath``, ``PartitionPathEncodeUtils``, ``BaseHoodieTableFileIndex``, 0.15.0
+``HoodieSparkUtils.parsePartitionColumnValues``; fixtures ``cow_timestamp_keygen``, ``cow_custom_keygen``, ``kt_base``;
 tests/interop/test_partition_values.py.
 """
 
@@ -19,7 +24,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import unquote
 
 import attrs
@@ -37,6 +42,8 @@ from hudi_py.rows.pruning import may_match
 _PATH_COLUMN: Final = "_hoodie_partition_path"
 _PLAIN: Final = frozenset({"SIMPLE", "COMPLEX"})
 """Key generators that make each folder of the text of one value."""
+_TIMES: Final = frozenset({"TIMESTAMP", "CUSTOM"})
+"""Those that may make folders of times: version 6 does not store which columns of CUSTOM are times."""
 _WHOLE: Final = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 _DAY: Final = re.compile(r"([0-9]{4})[-/]([0-9]{2})[-/]([0-9]{2})", re.ASCII)
 _EPOCH: Final = date(1970, 1, 1)
@@ -63,6 +70,8 @@ class PartitionValues:
     is_encoded: bool = False
     is_shown: bool = True
     may_differ: bool = True
+    are_texts: ClassVar[bool] = False
+    """Whether values are shown that a key generator made of stored ones."""
 
     def decides(self, condition: Filter) -> bool:
         """Whether a condition is about a column that shows the value of the path, so that stored bounds mislead."""
@@ -76,7 +85,7 @@ class PartitionValues:
             if at < 0:
                 continue
             arrow, texts = columns.field(at).type, self._texts(name, partition_path)
-            values = [value for text in texts for value in _values(text, arrow)]
+            values = [value for text in texts for value in self._values(text, arrow)]
             if {text.rpartition("=")[2] for text in texts} == {DEFAULT_PARTITION}:
                 values = [None]
             if len(values) == 1:
@@ -113,8 +122,12 @@ class PartitionValues:
         if not {"", DEFAULT_PARTITION}.isdisjoint(texts):
             return [UNKNOWN]
         # Of the forms that may have been written, one that the type does not have was not.
-        found = [_only(value) for text in texts for value in _values(text, arrow)]
+        found = [_only(value) for text in texts for value in self._values(text, arrow)]
         return found or [UNKNOWN]
+
+    def _values(self, text: str, arrow: pa.DataType) -> Iterator[Any]:
+        """Values of a type that may be written like this in a path; none if it is not known."""
+        return _values(text, arrow)
 
     def _texts(self, name: str, partition_path: str) -> list[str]:
         """What may have been written. Old tables do not say whether names and escapes are in their paths."""
@@ -126,23 +139,62 @@ class PartitionValues:
         return sorted(decoded if self.is_encoded else texts | decoded)
 
 
+@attrs.frozen(kw_only=True)
+class PathTexts(PartitionValues):
+    """Values of columns that show the text of the path, which a key generator may have made of another value."""
+
+    are_texts: ClassVar[bool] = True
+
+    def _texts(self, name: str, partition_path: str) -> list[str]:
+        found = texts_of_path(self.fields, partition_path, is_hive_style=self.is_hive_style, is_encoded=self.is_encoded)
+        return [found[name]] if name in found else []
+
+    def _values(self, text: str, arrow: pa.DataType) -> Iterator[Any]:
+        value = shown_value(text, arrow)
+        return iter(() if value is None else (value.as_py(),))
+
+
 def partition_values_of(table: TableConfig, *, merged: bool) -> PartitionValues:
     """
-    What the paths of a table tell; nothing where a key generator makes paths of times, or is not one of Hudi's.
+    What the paths of a table tell; nothing where a key generator makes paths of times that are shown as stored, or is
+    not one of Hudi's.
 
     Args:
         merged: Whether log files may be merged.
     """
-    kind = table.properties.get("hoodie.table.keygenerator.type", "").upper().removesuffix("_AVRO")
-    name = table.properties.get("hoodie.table.keygenerator.class", "").removeprefix(KEY_GENERATOR_PACKAGE)
-    is_plain = (kind or KEY_GENERATOR_TYPES.get(name)) in _PLAIN
+    if not merged and (texts := path_texts_of(table)) is not None:
+        return texts
     return PartitionValues(
-        fields=table.partition_fields if is_plain else (),
+        fields=table.partition_fields if key_generator_of(table) in _PLAIN else (),
         is_hive_style=table.hive_style,
         is_encoded=table.url_encode,
         is_shown=not (merged and table.format.shows_time_paths),
         may_differ="record_index" in (*table.metadata_partitions, *table.metadata_partitions_inflight),
     )
+
+
+def path_texts_of(table: TableConfig) -> PathTexts | None:
+    """What base files alone show of partitions that may be formatted times; None where they show what is stored."""
+    if not table.format.shows_time_paths or key_generator_of(table) not in _TIMES:
+        return None
+    return PathTexts(fields=table.partition_fields, is_hive_style=table.hive_style, is_encoded=table.url_encode)
+
+
+def shown_value(text: str, kind: pa.DataType) -> Any:
+    """The text of a path converted to the type of its column; None if it is not a valid value."""
+    if text == DEFAULT_PARTITION:
+        return pa.scalar(None, kind)
+    try:
+        return pa.scalar(text).cast(kind)
+    except pa.ArrowException:
+        return None
+
+
+def key_generator_of(table: TableConfig) -> str | None:
+    """The type of a table's key generator; None if it is not one of Hudi's."""
+    kind = table.properties.get("hoodie.table.keygenerator.type", "").upper().removesuffix("_AVRO")
+    name = table.properties.get("hoodie.table.keygenerator.class", "").removeprefix(KEY_GENERATOR_PACKAGE)
+    return kind or KEY_GENERATOR_TYPES.get(name)
 
 
 def with_values(batch: pa.RecordBatch, values: Mapping[str, Any], columns: pa.Schema) -> pa.RecordBatch:

@@ -1,7 +1,7 @@
 """
 Partition paths of rows to delete, where readers show the text of the path instead of the time that was written.
 
-Tables of version 6 with a time-based key generator are read so (see `time_partitions`): what a reader gives for
+Tables of version 6 with a time-based key generator are read so (see `partition_values`): what a reader gives for
 ``1698818400000`` is ``20231101``. Deleted as they were read, such rows would be looked for in a partition of 1970, and
 nothing would be found. So a value that is the text of a partition of the table means that partition.
 """
@@ -17,8 +17,8 @@ import pyarrow as pa
 from hudi_py.errors import WriteError
 from hudi_py.formats.arrow_types import Array
 from hudi_py.rows.keys import KeyGenerator
+from hudi_py.rows.partition_values import PathTexts, shown_value
 from hudi_py.rows.path_columns import texts_of_path
-from hudi_py.rows.time_partitions import TimePartitions, shown_value
 
 
 @attrs.frozen
@@ -33,11 +33,11 @@ class ShownTimes(KeyGenerator):
     shown: Mapping[str, Collection[str]] = attrs.field(factory=dict, kw_only=True)
 
     @classmethod
-    def of(cls, generator: KeyGenerator, time: TimePartitions, partitions: Collection[str]) -> ShownTimes:
-        """Return *generator* for rows as *time* shows them; *partitions* are all those of the table."""
+    def of(cls, generator: KeyGenerator, shows: PathTexts, partitions: Collection[str]) -> ShownTimes:
+        """Return *generator* for rows as *shows* has them; *partitions* are all those of the table."""
         shown: dict[str, set[str]] = {}
         for path in partitions:
-            texts = texts_of_path(time.fields, path, is_hive_style=time.is_hive_style, is_encoded=time.is_encoded)
+            texts = texts_of_path(shows.fields, path, is_hive_style=shows.is_hive_style, is_encoded=shows.is_encoded)
             for name, text in texts.items():
                 shown.setdefault(name, set()).add(text)
         return cls(**attrs.asdict(generator, recurse=False), shown=shown)

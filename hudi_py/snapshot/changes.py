@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_py.rows.log_reading import LogReading
-    from hudi_py.rows.partition_values import PartitionValues
     from hudi_py.rows.predicate import ColumnFilter
-    from hudi_py.rows.time_partitions import TimePartitions
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
@@ -82,15 +80,9 @@ class Changes(Snapshot):
         """Selects the rows that a commit of the range changed last."""
         return self._commits
 
-    def _time_partitions(self) -> TimePartitions | None:
-        """As in `Snapshot`, but incremental reads of Hudi 0.15 show the stored values."""
-        found = super()._time_partitions()
-        return None if found is None or found.is_path_shown else found
-
-    def _partition_values(self, *, read_optimized: bool) -> PartitionValues:
-        """As in `Snapshot`, but incremental reads of Hudi 0.15 show the stored values."""
-        found = super()._partition_values(read_optimized=read_optimized)
-        return attrs.evolve(found, is_shown=found.is_shown and not self.config.format.shows_time_paths)
+    def _may_merge(self, *, read_optimized: bool) -> bool:
+        """As in `Snapshot`: in ranges Hudi 0.15 shows what it shows where log files are merged."""
+        return True
 
     @property
     def _logs_until(self) -> str | None:

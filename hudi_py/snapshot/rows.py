@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from hudi_py.errors import ConfigError, HudiError, NotFound
+from hudi_py.errors import HudiError, NotFound
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.mdt.statistics import COLUMN_STATS, column_prefix, key_suffix
 from hudi_py.rows.condition import Condition, Where
@@ -25,7 +25,7 @@ from hudi_py.rows.where import conditions_of
 from hudi_py.runtime.ahead import Source, in_turn, joined
 from hudi_py.runtime.log import log
 from hudi_py.snapshot.batches import Batches, Pieces, require
-from hudi_py.snapshot.select import check_default_partition, size_of
+from hudi_py.snapshot.select import size_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,11 +92,8 @@ class ReadSlice:
 
     def __call__(self, file_slice: FileSlice, count: FileCount | None = None) -> Iterator[pa.RecordBatch]:
         try:
-            for batch in self._stored_rows(file_slice, count):
-                chosen = batch if len(self.stored) == len(self.names) else batch.select(list(self.names))
-                if self.time_partitions is not None:
-                    chosen = self.time_partitions.shown(chosen, file_slice.partition_path)
-                yield chosen
+            for batch in self._shown_rows(file_slice, count):
+                yield batch if len(self.stored) == len(self.names) else batch.select(list(self.names))
         except NotFound as error:
             if self.lost is None:
                 raise
@@ -112,24 +109,39 @@ class ReadSlice:
         if left is not None:
             yield left, None
 
-    def _stored_rows(self, file_slice: FileSlice, count: FileCount | None) -> Iterator[pa.RecordBatch]:
+    def _shown_rows(self, file_slice: FileSlice, count: FileCount | None) -> Iterator[pa.RecordBatch]:
+        times = self.time_partitions
+        if times is None:
+            yield from self._stored_rows(file_slice, count, self.filters)
+            return
+        from hudi_py.rows.predicate import Filter, filtered
+
+        late = [each for each in self.filters if isinstance(each, Filter) and times.decides(each, self.stored)]
+        early = [each for each in self.filters if each not in late]
+        for batch in self._stored_rows(file_slice, count, early):
+            yield filtered(times.shown(batch), late)
+
+    def _stored_rows(
+        self, file_slice: FileSlice, count: FileCount | None, filters: Sequence[RowFilter]
+    ) -> Iterator[pa.RecordBatch]:
         from hudi_py.rows.predicate import filtered
         from hudi_py.rows.slice_reader import read_slices
 
         columns = self.path_columns
-        if columns is None and self.partition_values is not None and file_slice.is_plain:
-            values = self.partition_values.shown(file_slice.partition_path, self.stored)
+        paths = self.partition_values
+        if columns is None and paths is not None and (file_slice.is_plain or paths.are_texts):
+            values = paths.shown(file_slice.partition_path, self.stored)
             if values:
-                yield from self._rows_with(values, file_slice, count)
+                yield from self._rows_with(values, file_slice, count, filters)
                 return
         # Statistics know nothing of columns that files lack, so conditions are applied once the values are filled in.
-        filters = self.filters if columns is None else ()
+        early = filters if columns is None else ()
         for batch in read_slices(
             self.storage,
             [file_slice],
             self.stored,
             self.logs,
-            filters,
+            early,
             count,
             self.wanted,
             use_threads=self.use_threads,
@@ -137,10 +149,10 @@ class ReadSlice:
             if columns is None:
                 yield batch
             else:
-                yield filtered(columns.filled(batch, file_slice.partition_path), self.filters)
+                yield filtered(columns.filled(batch, file_slice.partition_path), filters)
 
     def _rows_with(
-        self, values: Mapping[str, Any], file_slice: FileSlice, count: FileCount | None
+        self, values: Mapping[str, Any], file_slice: FileSlice, count: FileCount | None, filters: Sequence[RowFilter]
     ) -> Iterator[pa.RecordBatch]:
         """The rows of a slice whose partition columns have the values of its path; stored ones are not read."""
         import pyarrow as pa
@@ -151,7 +163,7 @@ class ReadSlice:
 
         early: list[RowFilter] = []
         late: list[RowFilter] = []
-        for each in self.filters:
+        for each in filters:
             is_late = isinstance(each, Filter) and any(leaf.path[0] in values for leaf in each.leaves)
             (late if is_late else early).append(each)
         others = [field for field in self.stored if field.name not in values]
@@ -174,7 +186,6 @@ class Rows(Batches):
         where: Conditions that all have to be met, see `Where`.
         with_meta: Return the ``_hoodie_*`` columns too.
         statistics: Opens the column statistics of the metadata table.
-        partition_fields: The table's partition columns.
         commits: A filter by the commit that changed a row last; None for all rows.
         logs: How log files are read; None if no slice has any.
         time_partitions: How partition values of time-based keys are shown; None for the stored values.
@@ -189,7 +200,6 @@ class Rows(Batches):
 
     Raises:
         ConfigError: A column does not exist, or a condition is invalid.
-        RefusedError: A condition on rows in the default partition would give other rows than Apache Hudi does.
     """
 
     def __init__(
@@ -202,7 +212,6 @@ class Rows(Batches):
         where: Where = (),
         with_meta: bool = False,
         statistics: OpenStatistics | None = None,
-        partition_fields: Sequence[str] = (),
         commits: ColumnFilter | None = None,
         logs: LogReading | None = None,
         time_partitions: TimePartitions | None = None,
@@ -213,7 +222,7 @@ class Rows(Batches):
     ) -> None:
         # Without columns and conditions, which `narrowed` replaces.
         self._again = partial(
-            Rows, storage, slices, schema, statistics=statistics, partition_fields=partition_fields, commits=commits,
+            Rows, storage, slices, schema, statistics=statistics, commits=commits,
             logs=logs, time_partitions=time_partitions, lost=lost, path_columns=path_columns, indexes=indexes,
             partition_values=partition_values,
         )  # fmt: skip
@@ -230,25 +239,20 @@ class Rows(Batches):
         self._filters: tuple[Filter, ...] = ()
         self._conditions = conditions = conditions_of(where)
         if conditions:
-            self._bind(schema, conditions)
-            # Before anything is read: a refusal must not depend on which rows a caller takes.
-            check_default_partition(
-                {file_slice.partition_path for file_slice in slices}, self._filters, partition_fields
-            )
+            self._bind(schema, conditions, schema if time_partitions is None else time_partitions.schema(schema))
         self._time_partitions = time_partitions
         if time_partitions is not None:
-            self._check_not_asked_for(time_partitions, schema, conditions)
             self.schema = time_partitions.schema(self.schema)
         self._commits = commits
         if commits is not None:
             self._read_also(chosen_columns(schema, [commits.column]))
         self.count = FileCount()
 
-    def _bind(self, schema: pa.Schema, conditions: Sequence[Condition]) -> None:
+    def _bind(self, schema: pa.Schema, conditions: Sequence[Condition], shown: pa.Schema) -> None:
         from hudi_py.rows.bound_where import bound_filters
         from hudi_py.rows.predicate import columns_of
 
-        self._filters = bound_filters(conditions, schema)
+        self._filters = bound_filters(conditions, shown)
         self._read_also(chosen_columns(schema, columns_of(conditions, [*META_COLUMNS, *schema.names])))
 
     def _read_also(self, columns: pa.Schema) -> None:
@@ -317,7 +321,7 @@ class Rows(Batches):
             where: Further conditions on columns of the table.
 
         Raises:
-            ConfigError, RefusedError: As the class.
+            ConfigError: As the class.
         """
         wanted = self.schema.names if columns is None else columns
         # polars asks for no column when it counts rows; a batch needs one to have a length. A table without commits has
@@ -354,7 +358,19 @@ class Rows(Batches):
             return None
         from hudi_py.rows.asked_keys import asked_keys
 
-        return asked_keys(self._filters, self._indexes.key_fields)
+        filters = [each for each in self._filters if not self._is_of_texts(each)]  # keys are made of what is stored
+        return asked_keys(filters, self._indexes.key_fields) if filters else None
+
+    def _is_of_texts(self, condition: Filter) -> bool:
+        """Whether a condition is about texts that a key generator or a reader made of what is stored."""
+        values, times = self._partition_values, self._time_partitions
+        if times is not None and times.decides(condition, self._read_schema):
+            return True
+        return values is not None and values.are_texts and values.decides(condition)
+
+    def _is_of_paths(self, condition: Filter) -> bool:
+        values = self._partition_values
+        return values is not None and values.decides(condition)
 
     def _chosen(self, keys: Mapping[str, str] | None, wanted: HashedKeys | None) -> Sequence[FileSlice]:
         """The slices that the metadata table does not rule out, and so have to be opened."""
@@ -372,8 +388,7 @@ class Rows(Batches):
         count.by_partitions = len(slices) - len(left)
         slices = left
         # What is stored of a column that shows the path does not rule out what is shown.
-        values = self._partition_values
-        stored = [each for each in self._filters if values is None or not values.decides(each)]
+        stored = [each for each in self._filters if not self._is_of_paths(each) and not self._is_of_texts(each)]
         # A few named slices are opened at once: statistics would cost more requests than they save.
         if stored and self._statistics is not None and (named is None or len(named) > _FEW_SLICES):
             left = _not_ruled_out(slices, stored, self._statistics)
@@ -393,19 +408,6 @@ class Rows(Batches):
             return slices
         # Other files of a bootstrapped table, and those with renamed columns, are looked into.
         return [each for each in slices if not each.is_plain or may_hold(each.partition_path)]
-
-    @staticmethod
-    def _check_not_asked_for(
-        time_partitions: TimePartitions, schema: pa.Schema, conditions: Sequence[Condition]
-    ) -> None:
-        from hudi_py.rows.predicate import columns_of
-
-        asked = [name for name in columns_of(conditions, schema.names) if name in time_partitions.fields]
-        if asked:
-            raise ConfigError(
-                f"a condition on {asked[0]} is not supported: a time-based key generator made partitions of it, and "
-                "Apache Hudi shows another value than the stored one; filter the rows that come back"
-            )
 
 
 def _hashed(keys: Iterable[str]) -> HashedKeys:

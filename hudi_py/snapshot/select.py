@@ -8,7 +8,6 @@ rules/timeline 7 (time travel).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import attrs
 
@@ -17,16 +16,12 @@ from hudi_py.model.files import (
     BaseFile,
     FileSlice,
     LogFile,
-    in_default_partition,
     join_path,
     parse_base_file,
     parse_log_file,
 )
 from hudi_py.model.holes import NO_HOLES, Holes
 from hudi_py.timeline.timeline import Timeline
-
-if TYPE_CHECKING:
-    from hudi_py.rows.predicate import Filter
 
 
 def check_as_of(
@@ -94,40 +89,6 @@ def _undone_start(timeline: Timeline, start: str, undone: Callable[[], Collectio
         return start
     before = [each.requested_time for each in timeline.commits.completed() if each.requested_time < start]
     return before[-1] if before else start
-
-
-def check_default_partition(
-    partitions: Iterable[str], filters: Iterable[Filter], partition_fields: Sequence[str]
-) -> None:
-    """
-    Refuse conditions on a partition column whose answer would differ from Apache Hudi's.
-
-    Rows whose partition value is null, empty or the name of the default partition share one folder. Hudi reads null for
-    all of them (yet finds them by ``= ''``); the files hold the values as written. A condition that asks for any other
-    value exactly gives the same rows either way.
-
-    Raises:
-        RefusedError: The snapshot has such rows, and the conditions depend on their partition value.
-    """
-    from hudi_py.rows.default_partition import depends_on
-
-    filters = tuple(filters)
-    asked = {".".join(leaf.path) for each in filters for leaf in each.leaves}.intersection(partition_fields)
-    if not asked:
-        return
-    count = len(partition_fields)
-    for partition in partitions:
-        without = frozenset(
-            name for name in asked if in_default_partition(partition, partition_fields.index(name), count)
-        )
-        condition = depends_on(filters, without) if without else None
-        if condition is not None:
-            name = ".".join(condition.path)
-            raise RefusedError(
-                f"the condition on {name} ({condition.condition}) cannot be answered: partition {partition!r} holds "
-                f"rows without a {name} beside rows with an empty one, and Apache Hudi reads null for both; ask for "
-                f"{name} = VALUE, or read without the condition and choose among the rows"
-            )
 
 
 def check_rows_are_whole(properties: Mapping[str, str], source: str) -> None:

@@ -171,8 +171,8 @@ class Snapshot(Shown):
         return Rows(
             self.storage, slices, schema,
             columns=columns, where=where, with_meta=with_meta, statistics=self.column_statistics,
-            partition_fields=self.config.partition_fields, logs=self._log_reading(slices, schema),
-            commits=self.row_commits(), time_partitions=self._shown_partitions(read_optimized=read_optimized),
+            logs=self._log_reading(slices, schema),
+            commits=self.row_commits(), time_partitions=self._time_partitions(),
             lost=partial(lost_meanwhile, self._contents), path_columns=self._path_columns(),
             indexes=self._key_indexes(read_optimized=read_optimized),
             partition_values=self._partition_values(read_optimized=read_optimized),
@@ -188,15 +188,8 @@ class Snapshot(Shown):
         """Whether log files may be merged."""
         return self.config.table_type is TableType.MERGE_ON_READ and not read_optimized
 
-    def _shown_partitions(self, *, read_optimized: bool) -> TimePartitions | None:
-        """As `_time_partitions`, for one kind of read."""
-        found = self._time_partitions()
-        # Where log files may be merged, Hudi 0.15 reads all columns from the files; paths are for base files alone.
-        is_merged = self._may_merge(read_optimized=read_optimized)
-        return None if found is not None and found.is_path_shown and is_merged else found
-
     def _time_partitions(self) -> TimePartitions | None:
-        """How partition values of time-based keys are shown; None where they are shown as stored."""
+        """How partition values of time-based keys are shown as text; None where they are not."""
         # Values that only the paths have cannot differ from stored ones: there are none.
         from hudi_py.rows.time_partitions import time_partitions_of
 
