@@ -41,7 +41,7 @@ from hudi_py.rows.pruning import may_match
 
 _PATH_COLUMN: Final = "_hoodie_partition_path"
 _PLAIN: Final = frozenset({"SIMPLE", "COMPLEX"})
-"""Key generators that make each folder of the text of one value."""
+"""Key generators that make each folder of the text of one value, as does CUSTOM if all of its columns are SIMPLE."""
 _TIMES: Final = frozenset({"TIMESTAMP", "CUSTOM"})
 """Those that may make folders of times: version 6 does not store which columns of CUSTOM are times."""
 _WHOLE: Final = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
@@ -165,7 +165,7 @@ def partition_values_of(table: TableConfig, *, merged: bool) -> PartitionValues:
     if not merged and (texts := path_texts_of(table)) is not None:
         return texts
     return PartitionValues(
-        fields=table.partition_fields if key_generator_of(table) in _PLAIN else (),
+        fields=table.partition_fields if _is_plain(table) else (),
         is_hive_style=table.hive_style,
         is_encoded=table.url_encode,
         is_shown=not (merged and table.format.shows_time_paths),
@@ -195,6 +195,13 @@ def key_generator_of(table: TableConfig) -> str | None:
     kind = table.properties.get("hoodie.table.keygenerator.type", "").upper().removesuffix("_AVRO")
     name = table.properties.get("hoodie.table.keygenerator.class", "").removeprefix(KEY_GENERATOR_PACKAGE)
     return kind or KEY_GENERATOR_TYPES.get(name)
+
+
+def _is_plain(table: TableConfig) -> bool:
+    generator, kinds = key_generator_of(table), table.properties.get("hoodie.table.partition.fields", "")
+    # Without kinds in version 6.
+    is_simple = generator == "CUSTOM" and all(each.strip().endswith(":SIMPLE") for each in kinds.split(","))
+    return is_simple or generator in _PLAIN
 
 
 def with_values(batch: pa.RecordBatch, values: Mapping[str, Any], columns: pa.Schema) -> pa.RecordBatch:
