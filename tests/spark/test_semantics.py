@@ -362,7 +362,7 @@ def test_reading(trips):
     table.upsert([trip(1, 2), trip(9, 2)])
     assert then == table.stored(as_of=first.instant) == table.stored(savepoint="then")
     hudi_py.open_table(table.path, settings={"hoodie_py.clean.breakers": False}).clean(file_versions_retained=1)
-    assert then == table.stored(savepoint="then")
+    assert then == table.stored(savepoint="then") == table.stored(as_of="then")
     with pytest.raises(ConfigError):
         table.stored(savepoint="then", as_of=first.instant)
     assert table.expected() == table.stored(as_of="0s") == table.stored(as_of="2999-01-01")
