@@ -21,7 +21,7 @@ from hudi_py.config import keys
 from hudi_py.config.bulk_insert import bulk_insert_layout
 from hudi_py.config.concurrency import concurrency_of
 from hudi_py.config.door import require_served
-from hudi_py.config.duplicates import Duplicates, duplicates_of
+from hudi_py.config.duplicates import Duplicates, combines_inserts, duplicates_of
 from hudi_py.config.expiry import expiry_config
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableType
@@ -71,6 +71,7 @@ from hudi_py.writing.options import check_options
 from hudi_py.writing.repeat import DELAYS, given_up_after_conflict, repeated
 from hudi_py.writing.replaced import check_replaced
 from hudi_py.writing.replacing import DELETE_PARTITION, OVERWRITES, groups_to_replace
+from hudi_py.writing.required import Required
 from hudi_py.writing.result import WriteResult
 from hudi_py.writing.rivals import BasedOn, Rivals
 from hudi_py.writing.schema import schema_to_write
@@ -168,6 +169,8 @@ class WriteService:
             generator = _for_rows_as_read(generator, table)
         if operation == "BULK_INSERT":
             require_layout(bulk_insert_layout(self._settings), schema.schema, by_bucket=buckets is not None)
+        combines = operation in ("UPSERT", "DELETE") or combines_inserts(self._settings)
+        rows = rows.checked(Required.of(generator, operation, rules, schema.schema, combines=combines), generator)
 
         def write_files(transaction: WriteTransaction) -> list[WrittenFile]:
             job = job_of(self._settings, table, transaction, operation, schema, generator, rules, buckets, ids)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import attrs
+
 from hudi_py.config import keys
 from hudi_py.config.duplicates import combines_inserts
 from hudi_py.config.key_generators import key_generator_asked_for
@@ -21,6 +23,7 @@ from hudi_py.formats.schema_evolution import ResolvedSchema
 from hudi_py.rows.bucket_index import BucketIndex, bucket_index_of
 from hudi_py.rows.column_ids import ColumnIds, ids_to_keep
 from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, key_generator_of
+from hudi_py.rows.path_lengths import PathLengths
 from hudi_py.rows.precedence import MergeRules, merge_rules_of
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
@@ -31,6 +34,7 @@ from hudi_py.writing.buckets import check_buckets
 from hudi_py.writing.create_table import create_table
 from hudi_py.writing.generated_keys import require_keys
 from hudi_py.writing.incoming import IncomingRows
+from hudi_py.writing.required import Required
 from hudi_py.writing.same_table import require_same_table
 from hudi_py.writing.schema import schema_to_write
 from hudi_py.writing.stored_paths import are_keys_prefixed, check_stored_keys, check_stored_paths, may_differ_in_text
@@ -114,9 +118,10 @@ class WriteTarget:
             )
             if prefixed is None and not config.format.prefixes_single_key:
                 prefixed = False
-        return key_generator_of(
+        generator = key_generator_of(
             properties, self._settings, single_field_prefixed=prefixed, computes_paths=computes_paths
         )
+        return attrs.evolve(generator, lengths=PathLengths.of(self._storage))
 
     def check(self, table: TableView, generator: KeyGenerator) -> BucketIndex | None:
         """
@@ -187,11 +192,15 @@ class WriteTarget:
             TableLock(self._storage, self._settings, self._clock).require_usable()
         # The form of single-field keys does not matter for the checks; it is decided when rows are written.
         generator = key_generator_of(properties, self._settings, single_field_prefixed=False)
+        generator = attrs.evolve(generator, lengths=PathLengths.of(self._storage))
         require_keys(self._settings, generator, operation)
         bucket_index_of(self._settings, {}, generator, format_of(properties))
         needed = columns_needed(self._settings, operation, generator, merge_rules_of(properties))
         shaped = rows.shaped(None, needed, keys_only=False)
-        schema_to_write(None, shaped.schema, self._settings[keys.TABLE_NAME], keys_only=False)
+        rules = merge_rules_of(properties)
+        schema = schema_to_write(None, shaped.schema, self._settings[keys.TABLE_NAME], keys_only=False)
+        combines = operation == "UPSERT" or combines_inserts(self._settings)
+        shaped.checked(Required.of(generator, operation, rules, schema.schema, combines=combines), generator)
 
 
 def columns_needed(settings: Settings, operation: str, generator: KeyGenerator, rules: MergeRules) -> tuple[str, ...]:

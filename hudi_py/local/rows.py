@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hudi_py.local.arranged import arranged
 from hudi_py.local.memory import Memory
-from hudi_py.rows.keys import GENERATED
+from hudi_py.rows.keys import GENERATED, KeyGenerator
 from hudi_py.rows.stored_keys import StoredKeys
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.bulk import run_mixed_bulk_task
@@ -40,9 +40,11 @@ class ArrowRows:
 
     Args:
         table: All rows. Names of columns are case-sensitive.
+        paths: Path of the partition of each row, where these and the rows were checked already; else None.
     """
 
     table: pa.Table
+    paths: Any = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -58,14 +60,21 @@ class ArrowRows:
             table = pa.Table.from_batches([in_types(batch, schema) for batch in table.to_batches()], schema)
         return ArrowRows(table)
 
+    def checked(self, required: Required, keys: KeyGenerator) -> ArrowRows:
+        """See `IncomingRows`."""
+        required.check(self.table.to_batches())
+        return ArrowRows(self.table, _partition_paths(keys, self.table))
+
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`. Partitions of a large table are written side by side, in threads."""
         if job.keys.generates and GENERATED not in self.table.column_names and not isinstance(job.keys, StoredKeys):
             schema = self.table.schema.append(pa.field(GENERATED, pa.string()))
             keyed = with_generated_keys(self.table.to_batches(), job.instant_time)
-            return ArrowRows(pa.Table.from_batches(keyed, schema=schema)).write(job)
-        Required.of(job).check(self.table.to_batches())
-        paths = _partition_paths(job, self.table)
+            return ArrowRows(pa.Table.from_batches(keyed, schema=schema), self.paths).write(job)
+        paths = self.paths
+        if paths is None:
+            Required.of_job(job).check(self.table.to_batches())
+            paths = _partition_paths(job.keys, self.table)
         refuse_nested_rows(job, set(paths.unique().to_pylist()))
         shares = self._shares(job, paths)
         if len(shares) == 1:
@@ -97,5 +106,5 @@ class ArrowRows:
         return shares if len(shares) > 1 else [self.table]
 
 
-def _partition_paths(job: WriteJob, rows: pa.Table) -> Any:
-    return pa.chunked_array([job.keys.partition_paths(batch) for batch in rows.to_batches()], pa.string())
+def _partition_paths(keys: KeyGenerator, rows: pa.Table) -> Any:
+    return pa.chunked_array([keys.partition_paths(batch) for batch in rows.to_batches()], pa.string())

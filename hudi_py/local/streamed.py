@@ -11,7 +11,7 @@ from hudi_py.local.memory import Memory
 from hudi_py.local.placed import write_placed
 from hudi_py.local.spilled import write_spilled
 from hudi_py.local.stream import RowStream
-from hudi_py.rows.keys import GENERATED
+from hudi_py.rows.keys import GENERATED, KeyGenerator
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.bulk import run_bulk_task
 from hudi_py.writing.generated_keys import with_generated_keys
@@ -51,9 +51,13 @@ class StreamedRows:
 
         return StreamedRows(RowStream(schema, read), self.memory)
 
+    def checked(self, required: Required, keys: KeyGenerator) -> StreamedRows:
+        """See `IncomingRows`; they can be read once only, perhaps."""
+        return self
+
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`. A bulk insert into a table without partitions needs no temporary file."""
-        batches, schema = Required.of(job).passed(self.stream.read()), self.schema
+        batches, schema = Required.of_job(job).passed(self.stream.read()), self.schema
         if job.keys.generates:
             batches = with_generated_keys(batches, job.instant_time)
             schema = schema.append(pa.field(GENERATED, pa.string()))

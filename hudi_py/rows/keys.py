@@ -29,6 +29,7 @@ from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.model.files import DEFAULT_PARTITION, METADATA_FOLDER, PARTITION_METAFILES
 from hudi_py.model.words import counted
 from hudi_py.rows.partition_times import PartitionTime, partition_time
+from hudi_py.rows.path_lengths import PathLengths
 from hudi_py.versions.served import format_of
 
 GENERATED: Final = "_hudi_py_generated_key"
@@ -74,6 +75,7 @@ class KeyGenerator:
         generates: Whether the table has no key columns: then each row that is inserted gets a new key, in the column
             `GENERATED`, which is the only field.
         times: The partition columns whose values are times, and how each value becomes a part of the path.
+        lengths: How long the paths of partitions may be; None where none is written.
 
     Raises:
         ConfigError: The fields do not fit the kind, or *single_field_prefixed* is needed and missing.
@@ -87,6 +89,7 @@ class KeyGenerator:
     single_field_prefixed: bool | None = None
     generates: bool = False
     times: Mapping[str, PartitionTime] = attrs.field(factory=dict)
+    lengths: PathLengths | None = None
 
     def __attrs_post_init__(self) -> None:
         """Refuse combinations that Hudi does not know either."""
@@ -161,7 +164,10 @@ class KeyGenerator:
         """
         if not self.partition_fields:
             return pa.repeat("", batch.num_rows)
-        return _join("/", [self._segments(batch, name) for name in self.partition_fields])
+        paths = _join("/", [self._segments(batch, name) for name in self.partition_fields])
+        if self.lengths is not None:
+            self.lengths.check(paths, ", ".join(self.partition_fields))
+        return paths
 
     def _segments(self, batch: pa.RecordBatch, name: str) -> Array:
         """Format each distinct value once: a batch has few distinct partition values."""

@@ -61,7 +61,7 @@ def write_few(rows: pa.Table, job: WriteJob) -> list[WrittenFile]:
     """
     if job.operation == "BULK_INSERT" and job.buckets is None:
         return ArrowRows(rows).write(job)
-    Required.of(job).check(rows.to_batches())
+    Required.of_job(job).check(rows.to_batches())
     is_alone = job.anywhere is not None and job.searches
     try:
         return run_task(job, rows.combine_chunks().to_batches(), TaskIdentity(0, 0, 0), is_alone=is_alone)

@@ -11,12 +11,14 @@ import pyarrow as pa
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
+from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.written import WrittenFile
 from hudi_py.spark.rows import write_rows
 from hudi_py.spark.scale import Scale
 from hudi_py.spark.session import is_of_connect
 from hudi_py.spark.shape import arrow_schema, shaped_rows
 from hudi_py.writing.job import WriteJob
+from hudi_py.writing.required import Required
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,6 +51,10 @@ class SparkRows:
         if is_of_connect(self.frame):
             raise ConfigError("the rows are a DataFrame of Spark Connect; create it in the session of the client")
         return SparkRows(shaped_rows(self.frame, table_schema, needed, keys_only=keys_only), self.settings)
+
+    def checked(self, required: Required, keys: KeyGenerator) -> SparkRows:
+        """See `IncomingRows`; none of them are in this process yet."""
+        return self
 
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`."""

@@ -38,7 +38,7 @@ def counting_missing(frame: DataFrame, job: WriteJob) -> Iterator[None]:
         yield
     except WriteError as error:
         try:
-            counts = _counts(frame, job, required := Required.of(job))
+            counts = _counts(frame, job, required := Required.of_job(job))
             missing = _missing(frame, required)
         except (PySparkException, Py4JError):
             raise error from None

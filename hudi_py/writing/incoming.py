@@ -7,8 +7,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.job import WriteJob
+from hudi_py.writing.required import Required
 
 
 class IncomingRows(Protocol):
@@ -29,6 +31,16 @@ class IncomingRows(Protocol):
 
         Raises:
             ConfigError: A needed column is missing, or two columns have the same name.
+        """
+
+    def checked(self, required: Required, keys: KeyGenerator) -> IncomingRows:
+        """
+        Return the rows, of which those that are in this process are known to have what is required, and partitions.
+
+        Called before anything is written, so that a refusal leaves nothing behind. Others are checked by `write`.
+
+        Raises:
+            ConfigError, WriteError: See `Required.check` and `KeyGenerator.partition_paths`.
         """
 
     def write(self, job: WriteJob) -> list[WrittenFile]:

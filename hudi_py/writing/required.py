@@ -17,7 +17,7 @@ import pyarrow as pa
 from hudi_py.formats.arrow_types import compute
 from hudi_py.formats.required_values import count_missing, refuse_missing, requires_values
 from hudi_py.rows.keys import KeyGenerator, refuse_blank_keys
-from hudi_py.rows.precedence import delete_mask, refuse_nulls
+from hudi_py.rows.precedence import MergeRules, delete_mask, refuse_nulls
 from hudi_py.rows.stored_keys import StoredKeys
 from hudi_py.writing.job import WriteJob
 from hudi_py.writing.pieces import DELETION
@@ -39,15 +39,22 @@ class Required:
     stored: pa.Schema | None = None
 
     @classmethod
-    def of(cls, job: WriteJob) -> Required:
-        """Return what a write requires."""
-        has_keys = job.keys.generates or isinstance(job.keys, StoredKeys)
-        is_delete = job.operation == "DELETE"
+    def of(
+        cls, keys: KeyGenerator, operation: str, rules: MergeRules, schema: pa.Schema, *, combines: bool
+    ) -> Required:
+        """Return what a write requires; arguments as the fields of `WriteJob`."""
+        has_keys = keys.generates or isinstance(keys, StoredKeys)
+        is_delete = operation == "DELETE"
         return cls(
-            keys=None if has_keys else job.keys,
-            ordering=job.rules.batch_fields if job.combines and not is_delete else (),
-            stored=None if is_delete else job.schema,
+            keys=None if has_keys else keys,
+            ordering=rules.batch_fields if combines and not is_delete else (),
+            stored=None if is_delete else schema,
         )
+
+    @classmethod
+    def of_job(cls, job: WriteJob) -> Required:
+        """Return what a write that has begun requires."""
+        return cls.of(job.keys, job.operation, job.rules, job.schema, combines=job.combines)
 
     def passed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """

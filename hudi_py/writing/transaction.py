@@ -253,8 +253,7 @@ class WriteTransaction:
 
     def abandon_untouched(self) -> None:
         """
-        As `abandon`, after rows were refused, if no task has announced a file; otherwise the write is rolled back
-        later.
+        As `abandon`, after rows were refused, if no task has announced a file; otherwise the write is rolled back.
 
         A task that is still running, though Spark gave it up, finds the fence and deletes the files that it writes.
         """
@@ -263,6 +262,8 @@ class WriteTransaction:
         put_up_fence(storage, self.instant_time)
         if read_markers(storage, self.instant_time) is None:
             self.abandon()
+        else:
+            self.give_up()
 
     def give_up(self) -> None:
         """

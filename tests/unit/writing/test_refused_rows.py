@@ -1,4 +1,4 @@
-"""Rows that are refused after the write began leave nothing pending behind, as long as no file was announced."""
+"""Rows that are refused after the write began leave nothing pending behind."""
 
 from decimal import Decimal
 
@@ -40,19 +40,24 @@ def test_a_refused_write_is_abandoned_at_once(version, bad, policy, operation):
     assert writes.rows_of(storage) == writes.NEW
 
 
-def test_a_write_that_has_announced_files_is_left_to_a_rollback(monkeypatch):
-    """Somebody may be writing them."""
-    storage = writes.create_table(9)
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_write_that_has_announced_files_is_rolled_back_at_once(monkeypatch, version):
+    """The files and the instant are gone before the error is raised; a task that is late finds the fence."""
+    storage = writes.create_table(version)
 
     def announce(rows, job):
-        create_marker(storage, job.instant_time, Marker("eu", "x.parquet", MarkerType.CREATE))
+        name = f"a-0_0-0-0_{job.instant_time}.parquet"
+        create_marker(storage, job.instant_time, Marker("eu", name, MarkerType.CREATE))
+        storage.create_new(f"eu/{name}", b"half")
         raise WriteError("a later batch is refused")
 
     monkeypatch.setattr("hudi_py.local.rows.ArrowRows.write", announce)
     with pytest.raises(WriteError):
         writes.upsert(storage, writes.OLD)
-    (pending,) = writes.open_table(storage).timeline.pending()
-    assert storage.list(f".hoodie/.temp/{pending.requested_time}")
+    table = writes.open_table(storage)
+    assert not table.timeline.pending()
+    assert [each.action.value for each in table.timeline.completed()] == ["rollback"]
+    assert not storage.list("eu")
 
 
 def test_merge_on_a_column_that_is_not_compared_is_refused():
