@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from hudi_py.model.instant import Instant
 
 _COMMIT_TIME: Final = META_COLUMNS[0]
+_COMMIT_NUMBER: Final = META_COLUMNS[1]
 _RECORD_KEY: Final = META_COLUMNS[2]
 
 
@@ -114,12 +115,14 @@ class ReadChanges:
         return (batch.select(self._row.names) for batch in new)
 
     def _merged(self, step: Step) -> pa.RecordBatch:
-        """The changes of the keys that the commit logged; rows that are equal before and after are left out."""
+        """The changes of the keys that the commit logged; rows that it did not write are left out."""
         assert step.merge is not None, step
-        # All columns, whatever was asked for: a row has changed if any of its columns has.
-        keys, *tables = step.merge.tables(self._storage, self._whole)
+        # All columns, whatever was asked for: a row has changed if any of its columns has. As in Hudi it has, too, if
+        # it was written again as it was: only the number that its write gave it is another one then.
+        compared = pa.schema([*self._whole, pa.field(_COMMIT_NUMBER, pa.string())])
+        keys, *tables = step.merge.tables(self._storage, compared)
         places = [_places(each[_RECORD_KEY].to_pylist()) for each in tables]
-        rows = [each.select(self._whole.names).to_pylist() for each in tables]
+        rows = [each.select(compared.names).to_pylist() for each in tables]
         changed = [pair for key in keys for pair in _changed(rows, places[0].get(key, ()), places[1].get(key, ()))]
         operations: Array = pa.array(
             ["d" if after is None else "i" if before is None else "u" for before, after in changed], pa.string()

@@ -1,8 +1,8 @@
 """
 Changes in log files of rows: a file group before a commit is compared with the group after it.
 
-Only the keys in the commit's own log files are looked up. A key whose row is the same before and after has not changed:
-the logged row had a lower ordering value than the stored one, or the logged delete had no row to delete.
+Only the keys in the commit's own log files are looked up. A key has not changed if its row is the same before and
+after: the logged row had a lower ordering value than the stored one, or the logged delete had no row to delete.
 
 Source: Hudi ``HoodieCDCExtractor`` (``LOG_FILE``), ``CDCFileGroupIterator``.
 """

@@ -171,6 +171,27 @@ def test_changes_beside_an_unfinished_base_file_are_those_that_hudi_reads(real_h
         assert canonical_rows(found) == peer.read(path, options=asked), (begin, end)
 
 
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_row_written_again_as_it_was_is_an_update(peer, tmp_path, kind):
+    """One that loses against the stored row is none; with one of each, and one that changes."""
+    create = PARTITIONED.create(peer.table_version) | SETTINGS | {"hoodie.datasource.write.table.type": kind}
+    create["hoodie.compact.inline"] = "false"
+    rows = {number: PARTITIONED.fill(number, 5) for number in range(3)}
+    again = {0: rows[0], 1: {**rows[1], "ts": 4}, 2: PARTITIONED.fill(2, 6)}
+    for each in (rows, again):
+        written = pa.Table.from_pylist(list(each.values()), schema=PARTITIONED.schema)
+        peer.write(tmp_path / "t", written, "upsert", create)
+    table = hudi_py.open_table(tmp_path / "t")
+    first = table.timeline.writes.completed()[0]
+    asked = INCREMENTAL | {
+        "hoodie.datasource.query.incremental.format": "cdc",
+        "hoodie.datasource.read.begin.instanttime": _just_before(first.requested_time),
+    }
+    found = Counter(_key(row) for each in table.change_log("0") for row in plain_rows(each))
+    assert Counter(map(_key, peer.read(tmp_path / "t", options=asked))) == found
+    assert [op for op, _, before, _ in found if before == (rows[0]["id"], 5)] == ["u"]
+
+
 def _just_before(time):
     """A millisecond, so that whether a range takes its own begin in decides nothing."""
     moment = datetime.strptime(time + "000", "%Y%m%d%H%M%S%f").replace(tzinfo=timezone.utc) - timedelta(milliseconds=1)
