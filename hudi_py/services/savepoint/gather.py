@@ -12,6 +12,7 @@ from hudi_py.fsview.listing import Listing, listing_threads
 from hudi_py.model.files import join_path
 from hudi_py.model.holes import Holes, holes_of
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.lease import savepoint_name
 from hudi_py.model.records import SavepointMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.savepoint.schedule import parse_watermark
@@ -33,6 +34,17 @@ def contents_of_savepoints(contents: Contents, timeline: Timeline) -> tuple[tupl
 def names_of_savepoints(contents: Contents, timeline: Timeline) -> dict[str, str]:
     """Name to requested time of every completed savepoint. Raises as `contents_of_savepoints`."""
     return {content.name: instant.requested_time for instant, content in contents_of_savepoints(contents, timeline)}
+
+
+def passing_savepoints(contents: Contents, timeline: Timeline) -> frozenset[str]:
+    """
+    Requested times of the completed savepoints that end by themselves: with a time to live, or those of leases.
+
+    Raises:
+        CorruptMetadata: A savepoint does not decode.
+    """
+    heads = ((i.requested_time, *contents.savepoint_head(i)) for i in timeline.completed(Action.SAVEPOINT))
+    return frozenset(time for time, name, expires in heads if expires is not None or name == savepoint_name(time))
 
 
 def earliest_retained(contents: Contents, timeline: Timeline) -> tuple[str, Holes]:

@@ -63,10 +63,6 @@ ENDINGS = {
     "consumer deleted": (reads, lambda b, _: b.table().consumer("job").delete()),
     "consumer expired": (reads, later),
     "consumer went on": (reads, lambda b, _: b.table().consumer("job").at(b.table().changed_until())),
-    "savepoint deleted": (
-        lambda table: table.create_savepoint(SECOND),
-        lambda b, _: b.table().delete_savepoint(SECOND),
-    ),
     "tag expired": (lambda table: table.create_savepoint(SECOND, name="t", ttl="9h"), later),
     "age": (lambda _: None, later),
     "changes": (lambda _: None, later),
@@ -102,3 +98,20 @@ def test_when_something_that_kept_files_ends_the_next_clean_deletes_them_without
     opened(twin).clean(**options)
     assert set(data_files(builder.storage)) == set(data_files(twin.storage)) < kept
     assert not opened(builder).plan_clean(**options).needs_cleaning
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("name", ["", "t"])
+def test_after_a_savepoint_is_deleted_a_clean_waits_for_a_commit(layout, name):
+    """As in Apache Hudi (A-10), which looks at all partitions then (A-33)."""
+    builder = rested(layout)
+    builder.table().create_savepoint(SECOND, name=name)
+    builder.table().clean(commits_retained=1)
+    builder.table().delete_savepoint(SECOND)
+    assert not builder.table().plan_clean(commits_retained=1).needs_cleaning
+    builder.commit(at(51), {"r1": ["b"]})
+    builder.clock.moment = parse_instant_time(at(52), timezone.utc)
+    builder.table().clean(commits_retained=1)
+    assert {path for path in data_files(builder.storage) if path.startswith("r0/")} == {
+        f"r0/{builder.base_name('a', at(48))}"
+    }

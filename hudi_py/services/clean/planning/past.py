@@ -9,7 +9,7 @@ from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.model.holes import READ_FROM, holes_of
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CleanMetadata
-from hudi_py.services.clean.planning.plan import COUNTED_VERSIONS, SAVEPOINTED_TIMES
+from hudi_py.services.clean.planning.plan import COUNTED_VERSIONS, PASSING, SAVEPOINTED_TIMES
 from hudi_py.services.clean.planning.repair import is_empty
 from hudi_py.services.clean.planning.scope import LastClean
 from hudi_py.timeline.archive import load_archived
@@ -33,17 +33,22 @@ def last_clean(contents: Contents, timeline: Timeline) -> LastClean | None:
 
 def recorded(clean: Instant, metadata: CleanMetadata) -> LastClean:
     """The parts of a completed clean that later cleans need."""
-    times = metadata.extra_metadata.get(SAVEPOINTED_TIMES, "")
+    extra = metadata.extra_metadata
     return LastClean(
         requested_time=clean.requested_time,
         earliest_to_retain=metadata.earliest_commit_to_retain,
         last_completed_commit=metadata.last_completed_commit_timestamp,
-        savepoints=frozenset(time.strip() for time in times.split(",") if time.strip()),
+        savepoints=_times(extra.get(SAVEPOINTED_TIMES, "")),
+        passing=_times(extra.get(PASSING, "")),
         holes=holes_of(metadata),
-        read_from=metadata.extra_metadata.get(READ_FROM, ""),
-        counted_versions=COUNTED_VERSIONS in metadata.extra_metadata,
+        read_from=extra.get(READ_FROM, ""),
+        counted_versions=COUNTED_VERSIONS in extra,
         whole_from=whole_from(metadata),
     )
+
+
+def _times(text: str) -> frozenset[str]:
+    return frozenset(filter(None, map(str.strip, text.split(","))))
 
 
 def whole_times(contents: Contents, table: TableConfig, timeline: Timeline) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from hudi_py.services.clean.retention.policy import PartitionJudgement, Reason, 
 PLAN_VERSION: Final = 2
 # Hudi's own name, which its incremental cleans look for.
 SAVEPOINTED_TIMES: Final = "savepointed_timestamps"
+PASSING: Final = "hudi_py.passing_savepoints"
 COUNTED_VERSIONS: Final = "hudi_py.file_versions"
 APPROVED_BY: Final = "hudi_py.approved_by"
 RUN_BY: Final = "hudi_py.run_by"

@@ -31,6 +31,7 @@ class LastClean:
         earliest_to_retain: Requested time of the earliest instant to retain, ``""`` for a clean by file versions.
         last_completed_commit: Requested time of the last commit that the clean saw, ``""`` if none.
         savepoints: Times of the savepoints whose files it kept.
+        passing: Times of those that end by themselves: of leases, and with a time to live.
         holes: The snapshots that it kept before its window, with holes between them.
         read_from: Requested time from which on it kept everything for a consumer alone, ``""`` if it did not.
         counted_versions: Whether it also kept a number of versions although it had an earliest instant to retain.
@@ -41,6 +42,7 @@ class LastClean:
     earliest_to_retain: str
     last_completed_commit: str
     savepoints: frozenset[str]
+    passing: frozenset[str] = frozenset()
     holes: Holes = NO_HOLES
     read_from: str = ""
     counted_versions: bool = False
@@ -82,8 +84,8 @@ def is_freed(last: LastClean | None, savepoints: frozenset[str], before: Holes, 
     """
     Whether something has ended since the last clean for which it kept files.
 
-    A clean is due then without a commit, too, or a table that rests would keep those files for ever: Hudi has nothing
-    that ends by itself, and waits for a commit after a savepoint is deleted as well.
+    A clean is due then without a commit, too, or a table that rests would keep those files for ever. Hudi has nothing
+    that ends by itself; a savepoint that somebody deletes waits for a commit, as there (rule A-10).
 
     Args:
         last: The last clean.
@@ -95,7 +97,7 @@ def is_freed(last: LastClean | None, savepoints: frozenset[str], before: Holes, 
         return False
     began = last.holes.window or last.earliest_to_retain.strip()
     return (
-        not last.savepoints <= savepoints
+        not last.passing <= savepoints
         or any(before.holds(time) for time in last.holes.snapshots)
         or bool(last.read_from and last.read_from < before.window)
         or (ages and began < before.window)

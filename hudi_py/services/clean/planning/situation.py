@@ -20,7 +20,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
 from hudi_py.model.lease import Lease
 from hudi_py.services.clean.memory.leftovers import Leftovers
-from hudi_py.services.clean.planning.plan import COUNTED_VERSIONS, CleanPlan
+from hudi_py.services.clean.planning.plan import COUNTED_VERSIONS, PASSING, CleanPlan
 from hudi_py.services.clean.planning.quick import QuickJudge
 from hudi_py.services.clean.planning.scope import LastClean, Scope, Trigger, Unseen
 from hudi_py.services.clean.retention.policy import Keeps, PartitionJudgement, Snapshot, judge_partition
@@ -44,6 +44,7 @@ class Situation:
         context: View context, from which slices are built.
         protection: Files that no policy may delete.
         savepoints: Times of the table's savepoints.
+        passing: Times of those that end by themselves.
         now: The time of planning, with a time zone.
         earliest: First instant of the window that reaches back farthest, if there is one.
         keeps: All keeps, if the settings have more than Hudi's policy.
@@ -65,6 +66,7 @@ class Situation:
     context: ViewContext
     protection: Protection
     savepoints: frozenset[str]
+    passing: frozenset[str]
     now: datetime
     earliest: Instant | None
     keeps: Keeps | None = None
@@ -131,6 +133,8 @@ class Situation:
         extra = before.as_extra_metadata("" if retained is None else retained.requested_time)
         if before.window < self._window:
             extra[READ_FROM] = before.window
+        if self.passing:
+            extra[PASSING] = ",".join(sorted(self.passing))
         if self.keeps is not None and self.keeps.versions and retained is not None:
             extra[COUNTED_VERSIONS] = str(self.keeps.versions)
         return extra

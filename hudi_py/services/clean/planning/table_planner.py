@@ -57,6 +57,7 @@ from hudi_py.services.clean.retention.windows import (
 )
 from hudi_py.services.clean.verifying.verification import check, compare
 from hudi_py.services.clean.verifying.verify import Disagreement
+from hudi_py.services.savepoint.gather import passing_savepoints
 from hudi_py.services.savepoint.service import SavepointService
 from hudi_py.services.savepoint.words import Expired
 from hudi_py.storage.base import Entry
@@ -220,6 +221,7 @@ class TablePlanner:
         context = load_context(timeline, self.contents, for_planning=True, with_clustering=False)
         held = load_savepoints(timeline, self.contents)
         savepoints = frozenset(held)
+        passing = passing_savepoints(self.contents, timeline)
         now, zone = self.now or self.contents.store.clock.now(), self.contents.store.zone
         check_cut_off(self.config, now, zone)
         kept = windows(timeline, self.config, now=now, zone=zone)
@@ -239,6 +241,7 @@ class TablePlanner:
                 context=context,
                 protection=protection_of(context, held, load_clustered_files(timeline, self.contents)),
                 savepoints=savepoints,
+                passing=passing,
                 now=now,
                 earliest=earliest,
                 keeps=keeps_of(kept, whole, self.config, reaching_back(leases, earliest, last_commit)),
