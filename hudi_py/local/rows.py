@@ -63,7 +63,7 @@ class ArrowRows:
     def checked(self, required: Required, keys: KeyGenerator) -> ArrowRows:
         """See `IncomingRows`."""
         required.check(self.table.to_batches())
-        return ArrowRows(self.table, _partition_paths(keys, self.table))
+        return attrs.evolve(self, paths=_partition_paths(keys, self.table))
 
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """See `IncomingRows`. Partitions of a large table are written side by side, in threads."""

@@ -60,6 +60,9 @@ class Write:
     def shaped(self, *_, **__):
         return self
 
+    def checked(self, *_, **__):
+        return self
+
     def write(self, job):
         """As the engine of the write: its task ends, and then the process that would commit."""
         self.job, self.time = job, job.instant_time

@@ -65,6 +65,9 @@ class DuringWhich:
     def shaped(self, *_: Any, **__: Any) -> DuringWhich:
         return self
 
+    def checked(self, *_: Any, **__: Any) -> DuringWhich:
+        return self
+
     def write(self, job: Any) -> Any:
         results = self.rows.write(job)
         self.then()

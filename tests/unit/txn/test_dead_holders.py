@@ -137,6 +137,9 @@ def test_a_write_waits_for_the_lock_as_long_as_it_is_told_and_not_again(monkeypa
         def shaped(self, *_, **__):
             return self
 
+        def checked(self, *_, **__):
+            return self
+
         def write(self, job):
             taken["now"] = True
             return self.inner.write(job)
