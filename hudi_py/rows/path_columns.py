@@ -106,5 +106,6 @@ def path_columns_of(table: TableConfig) -> PathColumns | None:
 
 
 def lacks_partition_columns(properties: Mapping[str, str]) -> bool:
-    """Whether partition columns are in the paths only."""
-    return properties.get("hoodie.datasource.write.drop.partition.columns", "false").strip().lower() == "true"
+    """Whether partition columns are in the paths only; a table without partitions has none."""
+    is_dropped = properties.get("hoodie.datasource.write.drop.partition.columns", "false").strip().lower() == "true"
+    return is_dropped and bool(properties.get("hoodie.table.partition.fields", "").strip())

@@ -2,6 +2,7 @@
 
 from datetime import date
 
+import pyarrow as pa
 import pytest
 
 import hudi_py
@@ -89,3 +90,14 @@ def test_change_logs_have_the_columns_of_paths(name, tmp_path):
     before = hudi_py.open_table(path).change_log("0").to_arrow()
     assert before.num_rows
     assert before.equals(without_partition_columns(path).change_log("0").to_arrow())
+
+
+def test_a_table_without_partitions_lacks_no_columns(tmp_path):
+    """Apache Hudi takes the setting there, too, and reads such tables."""
+    rows = pa.table({"id": ["a", "b"], "region": ["eu", None]})
+    settings = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
+    hudi_py.write(tmp_path / "t", rows, settings=settings)
+    table = without_partition_columns(tmp_path / "t")
+    for read in (table.rows, table.changes):
+        assert by_id(read(columns=["id", "region"])) == rows.to_pylist()
+    assert by_id(table.rows(columns=["id", "region"], where="region is null")) == rows.slice(1).to_pylist()
