@@ -159,6 +159,7 @@ class WriteService:
             keys_only=operation == "DELETE",
             placing=(*generator.key_columns, *generator.partition_fields),
             ordering=rules.batch_fields,
+            may_become_text=self._settings[keys.NUMBERS_TO_TEXT],
         )
         ids = self._target.column_ids(table, text, schema)
         duplicates = duplicates_of(self._settings, operation, by_bucket=buckets is not None)

@@ -413,6 +413,8 @@ SINGLE_PASS_BYTES: Final = Key("hoodie_py.write.single.pass.max.bytes", whole(0)
 """Not known to Hudi. Rows larger than this, by Spark's estimate, are written in two passes; 0 for all rows."""
 DRIVER_ROWS: Final = Key("hoodie_py.write.driver.max.rows", whole(0), 1000)
 """Not known to Hudi. As many rows the driver writes itself, without a task in Python; 0 leaves all to executors."""
+NUMBERS_TO_TEXT: Final = Key("hoodie_py.write.numbers.to.text", flag, False)
+"""Not known to Hudi. Texts for a column of numbers make it one of texts, as in Hudi; otherwise they are refused."""
 MERGE_MEMORY_BYTES: Final = Key("hoodie.memory.merge.max.size", whole(1), 1 << 30)
 """Memory for the rows of a write without Spark; more rows go through temporary files."""
 COMPACTION_MEMORY_BYTES: Final = Key("hoodie.memory.compaction.max.size", whole(1), 1 << 30)

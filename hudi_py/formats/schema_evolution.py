@@ -2,13 +2,13 @@
 Decides whether rows fit a table's schema: as it is, by widening it, or not at all.
 
 Allowed are, for columns and for the fields of structs at any depth: new ones (always nullable and at the end, because
-older files do not have them), numbers to wider numbers or to text, another order, rows without a nullable one, and rows
-whose type is known only to be null. The nullability of existing ones never changes; `conform` checks that the values of
-new rows respect it.
+older files do not have them), numbers to wider numbers, to text where that is asked for, another order, rows without a
+nullable one, and rows whose type is known only to be null. The nullability of existing ones never changes; `conform`
+checks that the values of new rows respect it.
 
 Source: Hudi 0.15.0, 1.0.2, 1.1.1, 1.2.0, ``AvroSchemaCompatibility``, ``AvroSchemaEvolutionUtils``. Narrower than Hudi
 on purpose where it stores other values than those of the rows (text for a column of bytes becomes the name of a Java
-object) or cannot read what it has stored (dates as times): docs/writing.md.
+object), cannot read what it has stored (dates as times), or makes texts of numbers unasked: docs/writing.md.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class ResolvedSchema:
     cautions: tuple[str, ...] = ()
 
 
-def resolve_schema(table_text: str | None, incoming: pa.Schema, table_name: str) -> ResolvedSchema:
+def resolve_schema(
+    table_text: str | None, incoming: pa.Schema, table_name: str, *, may_become_text: bool = False
+) -> ResolvedSchema:
     """
     Return the schema with which rows of *incoming* are written to a table.
 
@@ -67,6 +69,7 @@ def resolve_schema(table_text: str | None, incoming: pa.Schema, table_name: str)
             columns are added or promoted.
         incoming: Schema of the rows, with columns in any order. Meta columns are ignored.
         table_name: ``hoodie.table.name``; used only for a new table.
+        may_become_text: Whether texts for a column of numbers make it a column of texts.
 
     Raises:
         ConfigError: A column has a type that cannot be stored or does not fit the table's.
@@ -79,7 +82,7 @@ def resolve_schema(table_text: str | None, incoming: pa.Schema, table_name: str)
 
     table = parse_record_schema(table_text)
     rows = storage_schema(with_known_types(incoming, table))
-    changes = _Changes()
+    changes = _Changes(may_become_text=may_become_text)
     columns = list(_unified_fields(table, rows, "", changes))
     widened = storage_schema(pa.schema(columns))  # a new column may clash with a present one by case
     # Unchanged rows keep the text byte for byte, so other writers do not see a new schema.
@@ -136,8 +139,18 @@ def _holds_local_time(arrow: pa.DataType) -> bool:
 
 @attrs.define
 class _Changes:
-    """What rows change in a table's schema: new fields by path, and the types of wider ones, before and now."""
+    """
+    What rows change in a table's schema.
 
+    Args:
+        may_become_text: See `resolve_schema`.
+
+    Attributes:
+        added: New fields by path.
+        promoted: Types of wider fields by path, before and now.
+    """
+
+    may_become_text: bool
     added: dict[str, Field] = attrs.field(factory=dict)
     promoted: dict[str, tuple[pa.DataType, pa.DataType]] = attrs.field(factory=dict)
 
@@ -173,13 +186,16 @@ def _unified(table: Any, rows: Any, path: str, changes: _Changes) -> pa.DataType
     if _holds(table, rows):
         kept: pa.DataType = table
         return kept
-    if rows in _PROMOTIONS.get(table, ()):
+    is_text_for_number = table in _PROMOTIONS and pa.types.is_string(rows)
+    if rows in _PROMOTIONS.get(table, ()) and (changes.may_become_text or not is_text_for_number):
         changes.promoted[path] = (table, rows)
         wider: pa.DataType = rows
         return wider
+    # There is no way back from a text, and more often than not it comes from a file that was read without types.
+    way_out = ", or set hoodie_py.write.numbers.to.text=true if it shall be text for good" if is_text_for_number else ""
     raise ConfigError(
         f"column {path!r} is {rows} in the rows and {table} in the table; cast the column to {table}, or write it "
-        "under a new name"
+        f"under a new name{way_out}"
     )
 
 

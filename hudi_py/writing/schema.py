@@ -21,6 +21,7 @@ def schema_to_write(
     keys_only: bool,
     placing: Collection[str] = (),
     ordering: Collection[str] = (),
+    may_become_text: bool = False,
 ) -> ResolvedSchema:
     """
     Return the schema that a commit writes.
@@ -32,6 +33,7 @@ def schema_to_write(
         keys_only: Whether only the keys of the rows matter; then the table's schema stays.
         placing: Columns of which keys and partitions are made.
         ordering: Columns by which rows of one key are compared.
+        may_become_text: See `resolve_schema`.
 
     Raises:
         ConfigError, WriteError: See `resolve_schema`.
@@ -46,7 +48,7 @@ def schema_to_write(
         resolve_schema(text, pa.schema(given), table_name)  # keys of another type would never match those of the table
         return resolve_schema(text, table, table_name)
     _refuse_flag_that_is_none(text, incoming)
-    resolved = resolve_schema(text, incoming, table_name)
+    resolved = resolve_schema(text, incoming, table_name, may_become_text=may_become_text)
     for caution in resolved.cautions:
         log.warning("write.columns.peculiar", why=caution)
     return resolved

@@ -89,7 +89,9 @@ def test_both_go_on_with_what_the_other_has_evolved(patient, ours, tmp_path, kin
     small = {"a": 1, "f": tenth, "d": 7, "t": 5, "u": 2e-05}
     first = dict.fromkeys((("a", "eu"), ("b", "eu"), ("c", "us"), ("d", "ap")), small)
     hudi_py.write(path, rows(first, INNER, 1), settings={**SETTINGS, **more, **version})
-    table = hudi_py.open_table(path, settings={"hoodie.clean.automatic": False})
+    table = hudi_py.open_table(
+        path, settings={"hoodie.clean.automatic": False, "hoodie_py.write.numbers.to.text": True}
+    )
     model |= first
     changes = {("d", "ap"): {**small, "t": 6, "u": 12345678.0}}  # a log file of before, if there are any
     table.upsert(rows(changes, INNER, 2))

@@ -228,5 +228,5 @@ class Model:
 @pytest.mark.parametrize("version", [6, 9])
 def test_any_evolution_between_any_writes_equals_a_dictionary(version, kind, more, seed):
     """Base and log files of any age are merged, rewritten and read in the columns of today."""
-    settings = {"hoodie.table.type": kind, **SETTINGS, **more}
+    settings = {"hoodie.table.type": kind, "hoodie_py.write.numbers.to.text": True, **SETTINGS, **more}
     Model(writes.create_table(version, **settings), seed, **settings).play()

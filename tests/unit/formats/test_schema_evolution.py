@@ -5,6 +5,7 @@ import json
 import pyarrow as pa
 import pytest
 
+from hudi_py.config.keys import NUMBERS_TO_TEXT
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.record_schema import format_record_schema, parse_record_schema, storage_schema
 from hudi_py.formats.schema_evolution import resolve_schema
@@ -119,7 +120,7 @@ def test_numbers_become_wider_ones_or_texts_and_whoever_knows_the_older_type_sti
     """In either order of the writes the table ends with the same type, as in Apache Hudi; another kind is told."""
     first, second = pa.schema([("c", narrow)]), pa.schema([("c", wider)])
     resolved = [
-        resolve_schema(resolve_schema(None, before, "t").text, after, "t")
+        resolve_schema(resolve_schema(None, before, "t").text, after, "t", may_become_text=True)
         for before, after in ((first, second), (second, first))
     ]
     (kept,) = {each.schema.field("c").type for each in resolved}
@@ -129,6 +130,15 @@ def test_numbers_become_wider_ones_or_texts_and_whoever_knows_the_older_type_sti
         pa.types.is_integer(kept) < any(map(pa.types.is_integer, (narrow, wider))) or kept == pa.string()
     )
     assert any(each.cautions for each in resolved) == (becomes_another_kind and narrow != wider)
+
+
+@pytest.mark.parametrize("numbers", [pa.int32(), pa.int64(), pa.float32(), pa.float64()], ids=str)
+def test_unasked_no_column_of_numbers_becomes_text(numbers):
+    """There is no way back; the error says how to ask for it."""
+    text = resolve_schema(None, pa.schema([("c", pa.list_(numbers))]), "t").text
+    with pytest.raises(ConfigError, match=r"'c\.element' is string in the rows .*numbers\.to\.text=true") as told:
+        resolve_schema(text, pa.schema([("c", pa.list_(pa.string()))]), "t")
+    assert NUMBERS_TO_TEXT.name in str(told.value)
 
 
 def nested(inner):
