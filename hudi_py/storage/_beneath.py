@@ -96,6 +96,16 @@ def synchronise(descriptor: int) -> None:
         os.close(opened)
 
 
+def regular_in(descriptor: int) -> dict[str, bool]:
+    """Names in a folder, each with whether it is a regular file."""
+    opened = os.open(".", _LISTED, dir_fd=descriptor)
+    try:
+        with os.scandir(opened) as found:
+            return {item.name: item.is_file(follow_symlinks=False) for item in found}
+    finally:
+        os.close(opened)
+
+
 def remove_folder(root: str, folder: str) -> None:
     """
     Delete a folder with everything in it. Links are deleted, not what they point to; nothing happens if it is absent.

@@ -7,9 +7,38 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
-from hudi_py.storage._beneath import folder_beneath
+from hudi_py.storage._beneath import folder_beneath, regular_in
 from hudi_py.storage.base import StorageFailure
+
+_LISTED_FROM: Final = 8  # so many files of a folder: to list both folders costs less than to ask for each file
+
+
+class _Names(NamedTuple):
+    """Names in both folders, and which of those at the source are regular files."""
+
+    source: frozenset[str]
+    regular: frozenset[str]
+    target: frozenset[str]
+
+    @classmethod
+    def listed(cls, source: int, target: int) -> _Names:
+        found = regular_in(source)
+        regular = frozenset(name for name, is_regular in found.items() if is_regular)
+        return cls(frozenset(found), regular, frozenset(regular_in(target)))
+
+    @classmethod
+    def asked(cls, source: int, name: str) -> _Names:
+        """As if the folders had this file alone, and might have its checksum."""
+        side = frozenset((_side_of(name),))
+        try:
+            found = os.stat(name, dir_fd=source, follow_symlinks=False)
+        except FileNotFoundError:
+            return cls(side, frozenset(), side)
+        there = frozenset((name,))
+        # Otherwise a folder, a link, a pipe.
+        return cls(there | side, there if stat.S_ISREG(found.st_mode) else frozenset(), side)
 
 
 def move_beneath(
@@ -38,9 +67,11 @@ def move_beneath(
     outcomes: dict[str, bool | StorageFailure] = {}
     try:
         with folder_beneath(root, old) as source, folder_beneath(root, new, create=True) as target:
+            listed = _Names.listed(source, target) if len(group) >= _LISTED_FROM else None
             for path in group:
+                name = path.rpartition("/")[2]
                 try:
-                    outcomes[path] = _moved(source, target, path.rpartition("/")[2])
+                    outcomes[path] = _moved(source, target, name, listed or _Names.asked(source, name))
                 except OSError as error:
                     outcomes[path] = refused(path, error)
     except (FileNotFoundError, NotADirectoryError):
@@ -50,25 +81,32 @@ def move_beneath(
     return outcomes
 
 
-def _moved(source: int, target: int, name: str) -> bool:
+def _side_of(name: str) -> str:
+    return f".{name}.crc"
+
+
+def _moved(source: int, target: int, name: str, names: _Names) -> bool:
     """
     Rename one file, then the checksum file that Hadoop keeps beside it.
 
     An old checksum at the target is deleted first: Hadoop refuses data that does not match it, and accepts data
     without one, which is all that a crash in between leaves.
     """
-    side = f".{name}.crc"
-    try:
-        found = os.stat(name, dir_fd=source, follow_symlinks=False)
-    except FileNotFoundError:
+    if name not in names.source:
         return False
     # What is not a regular file was not written by a Hudi writer.
-    if not stat.S_ISREG(found.st_mode):
+    if name not in names.regular:
         raise OSError(errno.EINVAL, "it is not a regular file; it was left where it is")
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(side, dir_fd=target)
-    os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)
-    # A checksum that stays behind belongs to no file, and harms nobody.
-    with contextlib.suppress(OSError):
-        os.rename(side, side, src_dir_fd=source, dst_dir_fd=target)
+    side = _side_of(name)
+    if side in names.target:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(side, dir_fd=target)
+    try:
+        os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)
+    except FileNotFoundError:  # another process has moved it since the folder was listed
+        return False
+    if side in names.source:
+        # A checksum that stays behind belongs to no file, and harms nobody.
+        with contextlib.suppress(OSError):
+            os.rename(side, side, src_dir_fd=source, dst_dir_fd=target)
     return True
