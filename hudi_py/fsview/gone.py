@@ -24,6 +24,7 @@ from hudi_py.model.files import (
     BaseFile,
     FileSlice,
     LogFile,
+    bases_of,
     join_path,
     newest_by_group,
     parse_base_file,
@@ -58,7 +59,7 @@ class Left:
     def of_slices(cls, slices: Collection[FileSlice]) -> Left:
         """From one slice for each file group."""
         return cls(
-            [(each.partition_path, each.base_file) for each in slices if each.base_file is not None],
+            bases_of(slices),
             {
                 (each.partition_path, each.file_id): max(
                     (each.base_instant_time, *(log.instant_time for log in each.log_files))

@@ -175,6 +175,13 @@ class FileGroup:
     slices: tuple[FileSlice, ...]
 
 
+def bases_of(slices: Iterable[FileSlice]) -> tuple[tuple[str, BaseFile], ...]:
+    """Partition path and base file of the slices that have one."""
+    return tuple(
+        (file_slice.partition_path, file_slice.base_file) for file_slice in slices if file_slice.base_file is not None
+    )
+
+
 def parse_base_file(name: str, size_bytes: int | None = None) -> BaseFile | None:
     """
     Parse the name of a base file; return None if it is not one.

@@ -20,10 +20,10 @@ from hudi_py.fsview.gone import Left, first_gone
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.fsview.planned import views
-from hudi_py.model.files import FileGroup, FileSlice, parse_log_file
+from hudi_py.model.files import FileGroup, FileSlice, bases_of, parse_log_file
 from hudi_py.snapshot.archived import refuse_what_is_missing
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took, which_clean
-from hudi_py.snapshot.select import bases_of, slices_of_names, with_recorded_sizes
+from hudi_py.snapshot.select import slices_of_names, with_recorded_sizes
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.storage.base import Entry
 

@@ -16,6 +16,7 @@ from hudi_py.model.files import (
     BaseFile,
     FileSlice,
     LogFile,
+    bases_of,
     join_path,
     parse_base_file,
     parse_log_file,
@@ -180,13 +181,6 @@ def base_files(slices: Sequence[FileSlice], source: str) -> tuple[tuple[str, Bas
                 "with Table.rows (hudi-py read), or compact the table with Apache Hudi first"
             )
     return bases_of(slices)
-
-
-def bases_of(slices: Iterable[FileSlice]) -> tuple[tuple[str, BaseFile], ...]:
-    """Partition path and base file of the slices that have one."""
-    return tuple(
-        (file_slice.partition_path, file_slice.base_file) for file_slice in slices if file_slice.base_file is not None
-    )
 
 
 def has_logs(slices: Iterable[FileSlice]) -> bool:

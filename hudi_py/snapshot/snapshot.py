@@ -27,7 +27,7 @@ from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.mdt.read_statistics import StatisticsReader
 from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import MetadataTable
-from hudi_py.model.files import BaseFile, FileSlice
+from hudi_py.model.files import BaseFile, FileSlice, bases_of
 from hudi_py.model.shown import Shown
 from hudi_py.rows.filling import refuse_defaults
 from hudi_py.rows.log_rules import log_rules_of
@@ -41,7 +41,6 @@ from hudi_py.snapshot.schema import (
 )
 from hudi_py.snapshot.select import (
     base_files,
-    bases_of,
     check_base_files,
     check_files_have_all_columns,
     check_rows_are_whole,

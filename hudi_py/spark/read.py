@@ -22,14 +22,14 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, DoubleType, FloatType, MapType, StructType
 
-from hudi_py.model.files import BaseFile, FileSlice, join_path
+from hudi_py.model.files import BaseFile, FileSlice, bases_of, join_path
 from hudi_py.rows.ages import by_stored_schema
 from hudi_py.rows.committed import COMMIT_TIME, Commits
 from hudi_py.rows.condition import Where
 from hudi_py.rows.read import file_schema
 from hudi_py.snapshot.batches import Pieces
 from hudi_py.snapshot.rows import ReadSlice
-from hudi_py.snapshot.select import bases_of, has_logs, size_of
+from hudi_py.snapshot.select import has_logs, size_of
 from hudi_py.spark.columns import quoted
 from hudi_py.spark.pieces import frame_of
 from hudi_py.spark.question import Question

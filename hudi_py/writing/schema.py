@@ -40,10 +40,10 @@ def schema_to_write(
         ConfigError: One of *placing* or *ordering* has another type than in the table, with other texts or order.
         ConfigError: The flag of deletions is not a boolean: its rows would be stored and not deleted.
     """
-    if text is not None:
-        _refuse_other_meaning(parse_record_schema(text), incoming, placing, ordering)
-    if keys_only and text is not None:
-        table = parse_record_schema(text)
+    table = None if text is None else parse_record_schema(text)
+    if table is not None:
+        _refuse_other_meaning(table, incoming, placing, ordering)
+    if keys_only and table is not None:
         given = [incoming.field(field.name) if field.name in incoming.names else field for field in table]
         resolve_schema(text, pa.schema(given), table_name)  # keys of another type would never match those of the table
         return resolve_schema(text, table, table_name)

@@ -3,7 +3,7 @@
 import pytest
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.snapshot.select import bases_of
+from hudi_py.model.files import bases_of
 from hudi_py.storage.memory import MemoryStorage
 from support import writes
 from support.tables import TableBuilder, at
