@@ -77,12 +77,16 @@ def fail(error: HudiError, *, as_json: bool) -> NoReturn:
     exit_with(_sentence(error), _failure(error), as_json=as_json)
 
 
-def tell(error: HudiError, *, as_json: bool) -> int:
+def tell(error: Exception, *, as_json: bool) -> int:
     """Print the error of one of several runs, which does not end the others; its exit code."""
-    say(f"hudi-py: {_sentence(error)}", file=sys.stderr)
+    if isinstance(error, HudiError):
+        line, failure = _sentence(error), _failure(error)
+    else:
+        line, failure = _unexpected(error)
+    say(f"hudi-py: {line}", file=sys.stderr)
     if as_json:
-        print_json_line({"error": attrs.asdict(_failure(error))})
-    return error.exit_code
+        print_json_line({"error": attrs.asdict(failure)})
+    return failure.exit_code
 
 
 def _sentence(error: HudiError) -> str:
@@ -97,10 +101,16 @@ def _failure(error: HudiError) -> Failure:
 
 def fail_unexpectedly(error: Exception, *, as_json: bool) -> NoReturn:
     """Print an unexpected error in one line and exit with code 1."""
+    line, failure = _unexpected(error)
+    exit_with(line, failure, as_json=as_json)
+
+
+def _unexpected(error: Exception) -> tuple[str, Failure]:
+    """The line that says what happened, and the same for programs."""
     kind = type(error).__name__
     text = f"unexpected {kind}: {' '.join(str(error).split())}"
     fix = "--debug shows where"
-    exit_with(f"{text}; {fix}", Failure(kind, text, fix, 1), as_json=as_json)
+    return f"{text}; {fix}", Failure(kind, text, fix, 1)
 
 
 def is_lost_output(error: BaseException) -> bool:

@@ -78,7 +78,9 @@ class Program(Sentences):
                 names = error.ctx.command_path.removeprefix(error.ctx.find_root().command_path) if error.ctx else ""
                 text, fix = text.removesuffix("."), f"see hudi-py{names} --help"
                 failure = Failure("UsageError", text, fix, error.exit_code)
-                exit_with(f"{text}; {fix}", failure, as_json=_wants_json(given))
+                # "Did you mean 'timeline'?" is a sentence of its own.
+                line = f"{text} {fix.capitalize()}" if text.endswith("?") else f"{text}; {fix}"
+                exit_with(line, failure, as_json=_wants_json(given))
             raise SystemExit(error.exit_code) from None
         except (click.Abort, KeyboardInterrupt) as stop:
             _stopped(stop, as_json=_wants_json(given))
@@ -114,7 +116,7 @@ def _stopped(stop: BaseException, *, as_json: bool) -> NoReturn:
     # Click raises its own error, from that which it got.
     causes = (stop, stop.__cause__, stop.__context__)  # the last in click before 8.2
     limit = next((each for each in causes if isinstance(each, TimedOut)), None)
-    fix = "what was begun stays pending, and hudi-py recover TABLE shows it"
+    fix = "a change that it had begun stays pending, and hudi-py recover TABLE shows it"
     if limit is None:
         say(f"hudi-py: stopped; {fix}", file=sys.stderr)
         is_terminated = any(isinstance(each, Terminated) for each in causes)

@@ -12,9 +12,12 @@ import pytest
 
 import hudi_py
 from hudi_py.errors import StorageError
+from hudi_py.inspection.cli import main
 from hudi_py.runtime.clock import FixedClock, SystemClock
 from hudi_py.services.maintenance.service import Chore, ChoreResult, Work
 from hudi_py.services.maintenance.service import run as maintenance
+from hudi_py.table import Table
+from support.cli_runner import RUNNER
 
 
 def bare(path):
@@ -142,6 +145,32 @@ def test_a_run_that_fails_is_a_line_of_its_own(run, table, monkeypatch, form):
     assert second == json.loads(alone.out)
     assert second["error"]["kind"] == "TableNotFound"
     assert (watched.err, watched.code) == (alone.err, alone.code)
+
+
+def test_a_fault_of_ours_ends_no_watch(run, table, monkeypatch):
+    """It is told in a line, and the next run is as any other; with --debug it is shown whole."""
+    path, faults, waits = table("cow_nonpartitioned-1.1.1"), [KeyError("a")], []
+    maintain = Table.maintain
+
+    def faulty(*given, **options):
+        if faults:
+            raise faults.pop()
+        return maintain(*given, **options)
+
+    def wait(_seconds):
+        waits.append(1)
+        if len(waits) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(Table, "maintain", faulty)
+    monkeypatch.setattr("hudi_py.inspection.watching.watch.__kwdefaults__", {"wait": wait, "chance": lambda: 0.5})
+    watched = run("maintain", path, "--watch", "15m", "--json")
+    first, second = (json.loads(line) for line in watched.out.splitlines())
+    assert (first["error"]["kind"], "steps" in second, watched.code) == ("KeyError", True, 0)
+    assert watched.err == "hudi-py: unexpected KeyError: 'a'; --debug shows where\n"
+    faults.append(KeyError("b"))
+    shown = RUNNER.invoke(main, ["maintain", str(path), "--watch", "15m", "--debug"])
+    assert isinstance(shown.exception, KeyError)
 
 
 def test_another_time_is_for_looking_only(run, table, tmp_path):

@@ -52,6 +52,13 @@ def test_numbers_out_of_range_are_told_without_formulas(kind, value, said):
     assert in_plain_words(raised.value.format_message()).endswith(f"{said}.")
 
 
+def test_a_question_ends_its_sentence():
+    """No semicolon behind the question mark; programs get the same words."""
+    result = CliRunner().invoke(main, ["timelin", "trips"])
+    assert result.exit_code == 2
+    assert result.stderr == "hudi-py: No such command 'timelin'. Did you mean 'timeline'? See hudi-py --help\n"
+
+
 @pytest.mark.parametrize("need", Need)
 def test_what_is_awaited_agrees_with_its_number(need):
     """One commit is not "1 commits"; larger numbers stay as they are."""
