@@ -27,7 +27,7 @@ from hudi_py.config import keys as settings_keys
 from hudi_py.config.duplicates import Duplicates
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import ConflictError, CorruptMetadata, HudiError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.stored_values import as_hudi_reads, conform_given
 from hudi_py.fsview.listing import walk_partitions
@@ -99,6 +99,7 @@ def placed_pieces(
 
     Raises:
         WriteError: A row has no ordering value.
+        ConflictError: Others have changed the table since the write began, and the record index tells of that.
         CorruptMetadata: A file, or the record index, is damaged.
         UnsupportedTable: A row moves away from log files that hudi_py does not read.
     """
@@ -222,14 +223,32 @@ class WrittenTable:
         with RecordIndex(MetadataTable(storage), timeline) as record_index:
             found = {key: (location[:2],) for key, location in record_index.locations(keys).items()}
         # Checked before anything is written: an index that names a missing group would send rows to nowhere.
-        for path, file_id in {place for places in found.values() for place in places}:
-            if file_id not in self.partition(path).file_ids:
-                raise CorruptMetadata(
-                    f"{storage.root}: the record index of the metadata table knows rows in file group {file_id} of "
-                    f"partition {path!r}, which has no such group; nothing was written; hudi-py check compares the "
-                    "index with the files, and hoodie.metadata.enable=false drops it"
-                )
+        for place in {place for places in found.values() for place in places}:
+            if place[1] not in self.partition(place[0]).file_ids:
+                raise self._unknown(place)
         return found
+
+    def _unknown(self, place: _Place) -> HudiError:
+        """
+        Return the error about a file group that the index names and this write does not know.
+
+        The index tells of the present, and the write is based on the table as it was when it began: if others have
+        committed since, nothing is damaged.
+        """
+        storage, (path, file_id) = self._job.storage, place
+        what = f"the record index of the metadata table knows rows in file group {file_id} of partition {path!r}"
+        # Read only now, because commits may have come after the index was opened.
+        writes = TimelineStore(storage, read_table_config(storage)).load().writes
+        since = {each.requested_time for each in writes.completed()} - self._job.context.completed_times
+        if since:
+            return ConflictError(
+                f"{storage.root}: another writer has changed the table while this write looked its keys up: {what}, "
+                f"which is not in the table that it is based on ({max(since)} has completed since); write again"
+            )
+        return CorruptMetadata(
+            f"{storage.root}: {what}, which has no such group; nothing was written; hudi-py check compares the index "
+            "with the files, and hoodie.metadata.enable=false drops it"
+        )
 
     def _searched(self, index: GlobalIndex, keys: Sequence[str]) -> _Places:
         found: dict[str, list[_Place]] = {}

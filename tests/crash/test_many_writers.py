@@ -165,6 +165,33 @@ class Overtaken:
         return results
 
 
+class Preceded(Overtaken):
+    """Rows before whose write another process writes: the write has begun, and has not looked at any file yet."""
+
+    def write(self, job):
+        if self.others:
+            self.others.pop(0)(self.storage)
+        return self.rows.write(job)
+
+
+INDEXED = {**METADATA, "hoodie.index.type": "RECORD_INDEX"}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("other", ["insert", "bulk_insert", "insert_overwrite", "cluster"])
+def test_a_record_index_that_is_newer_than_the_write_is_not_damaged(version, other):
+    """It tells of the present: a key may lie in a file group that was not there when the write began."""
+    storage = table(version, settings=INDEXED)
+    given = [("a", "eu", 20), ("c", "eu", 20), ("n", "eu", 20)]
+    preceded = Preceded(storage, given, [lambda storage: {**ACTORS, **SERVICES}[other](storage, **INDEXED)])
+    result = service(storage, **INDEXED).write(preceded, "UPSERT")
+    assert result.retries == 1, result.conflicts
+    assert [row for row in contents(storage) if row[0] == "eu" and row[1] in "acn"] == sorted(
+        (region, key, ts) for key, region, ts in given
+    )
+    assert not writes.open_table(storage).timeline.pending()
+
+
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_a_write_that_loses_is_done_again(version):
     """On the newer state, as often as allowed; the result says how often, and nothing of the lost ones is left."""
@@ -397,6 +424,6 @@ def test_any_two_end_like_some_serial_order(name):
     for other in chance.sample(others, -(-len(others) // SHARE)):
         names = (name, other) if chance.random() < 0.5 else (other, name)
         version, kind = chance.choice((6, 8, 9)), chance.choice(("COPY_ON_WRITE", "MERGE_ON_READ"))
-        settings = chance.choice(({}, METADATA))
+        settings = chance.choice(({}, METADATA, INDEXED))
         found = drawn_violations(version, names, chance, 1, kind, **settings)
         assert [each for each in found if each is not None] == [], settings
