@@ -58,7 +58,6 @@ from hudi_py.table_statements import Statement
 from hudi_py.table_view import TableView
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.txn.early import EarlyConflict, wait_for
-from hudi_py.txn.touched import LOOKED_UP
 from hudi_py.txn.turns import taking_rows, taking_turns
 from hudi_py.write_job import job_of
 from hudi_py.write_target import WRITE_USE, WriteTarget, columns_needed
@@ -179,13 +178,15 @@ class WriteService:
 
         anywhere = global_index_of(self._settings, table.config)
         looks_everywhere = anywhere is not None and (searched or operation in ("UPSERT", "DELETE"))
+        # A row that would move stays away if the stored one wins: nothing of either is written then.
+        may_stay_away = anywhere is not None and anywhere.moves_rows and bool(rules.stored_fields)
         based_on = BasedOn(
             schema=text,
             ids=_latest(ids),
             by_bucket=buckets is not None,
             everywhere=looks_everywhere,
             known_keys=duplicates.value if searched else "",
-            by_presence=duplicates is Duplicates.DROPPED,
+            by_presence=duplicates is Duplicates.DROPPED or (may_stay_away and operation == "UPSERT"),
         )
         return self._run(table, operation, schema.text, ids, schema, write_files, words, based_on)
 
@@ -415,12 +416,11 @@ class WriteService:
                 return WriteResult(instant=None, metadata=CommitMetadata(), seconds=watch.seconds)
             # The tasks saw the sizes of the files that they merged; comparing them here costs no further request.
             check_replaced(results, table.timeline, table.contents)
-            looked_up = {LOOKED_UP: based_on.known_keys} if based_on.known_keys else {}
             entries, history = ({}, None) if ids is None else ids.left_by(left_by, transaction.instant_time)
             metadata = transaction.commit(
                 (result.stat for result in results),
                 operation=operation,
-                extra_metadata={**copied_settings(self._settings), "schema": schema, **entries, **looked_up},
+                extra_metadata={**copied_settings(self._settings), "schema": schema, **entries, **based_on.entries},
                 history=history,
                 settle=rivals.settle,
                 replaced=replaced,

@@ -33,8 +33,14 @@ class Isolation(enum.Enum):
     """
 
     SERIALIZABLE = "all writes end as if they had run one after another, in the order of the timeline"
-    WRITE_SERIALIZABLE = "all writes end as if they had run one after another, in some order"
-    SNAPSHOT = "as Apache Hudi: two writes may each add a row with the same key, if they put it into different files"
+    WRITE_SERIALIZABLE = (
+        "all writes end as if they had run one after another, in some order; to delete a key that is not there counts "
+        "as done at any moment"
+    )
+    SNAPSHOT = (
+        "as Apache Hudi: only file groups count. Two writes may each add a row with the same key, and of two "
+        "statements each may miss the rows that meet its condition because of the other one"
+    )
 
 
 @attrs.frozen(kw_only=True)

@@ -123,6 +123,7 @@ class Touched:
         changed: Partitions in which it changes stored rows.
         removed: Partitions from which it removes stored rows.
         reads: What it read.
+        reads_widely: Whether it read rows, or looked for keys, where it wrote nothing: as a statement by its condition.
     """
 
     instant: Instant
@@ -133,6 +134,7 @@ class Touched:
     changed: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
     reads: Reads = attrs.field(factory=Reads)
+    reads_widely: bool = False
 
 
 class Relation(enum.Enum):
@@ -140,6 +142,7 @@ class Relation(enum.Enum):
 
     GROUP = "it touches a file group that this one touches"
     ADDED = "it added rows to a partition in which this one looked for rows"
+    SEEN = "it added such rows, and a write that began later, and read more than it wrote, has completed, too"
     CHANGED = "it changed rows of a partition that this one read by a condition"
     REMOVED = "it removed rows from a partition in which rows that this one found kept others from being written"
 
@@ -192,6 +195,8 @@ RULES: Final = tuple(
          "each may have added a row that the other one looked for, and no order explains both"),
         ((Kind.WRITE,), (Kind.APPEND,), Relation.ADDED, _SERIALIZABLE,
          "run after it, this one would have found its rows; run before it, both are right"),
+        ((Kind.WRITE,), (Kind.APPEND,), Relation.SEEN, _BOTH_SERIALIZABLE,
+         "that later write may have found its rows and missed those of this one, which then cannot be run before it"),
         ((Kind.WRITE,), (Kind.WRITE,), Relation.CHANGED, _BOTH_SERIALIZABLE,
          "rows may meet the condition now that did not when it was read"),
         ((Kind.WRITE,), (Kind.WRITE,), Relation.REMOVED, _BOTH_SERIALIZABLE,
@@ -294,8 +299,10 @@ class Scope:
             isolation: What the action may have missed.
             by_bucket: Whether file groups are the same if their bucket is (tables with a bucket index).
         """
+        others = tuple(others)
+        wide = [each.instant.requested_time for each in others if each.reads_widely and each.kind is Kind.WRITE]
         for other in others:
-            for relation, where in self._in_common(ours, other, by_bucket=by_bucket):
+            for relation, where in self._in_common(ours, other, max(wide, default=""), by_bucket=by_bucket):
                 for rule in RULES:
                     if rule.relation is relation and ours.kind in rule.ours and other.kind in rule.theirs:
                         # The first rule for a pair and a relation decides, also where it says that there is no
@@ -305,7 +312,9 @@ class Scope:
                         break
         return None
 
-    def _in_common(self, ours: Touched, other: Touched, *, by_bucket: bool) -> Iterable[tuple[Relation, str]]:
+    def _in_common(
+        self, ours: Touched, other: Touched, last_wide: str, *, by_bucket: bool
+    ) -> Iterable[tuple[Relation, str]]:
         common = first_common(self._exposed(ours, other), other.groups, by_bucket=by_bucket)
         if common is not None:
             yield Relation.GROUP, f"{common[1]} in partition {common[0]!r}"
@@ -315,6 +324,7 @@ class Scope:
         reads = ours.reads
         for relation, read in (
             (Relation.ADDED, reads.of(other.added)),
+            (Relation.SEEN, reads.of(other.added) if other.instant.requested_time < last_wide else []),
             (Relation.CHANGED, reads.of(other.changed) if reads.by_condition else []),
             (Relation.REMOVED, reads.where_found(other.removed)),
         ):

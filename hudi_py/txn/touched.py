@@ -13,6 +13,8 @@ from hudi_py.txn.conflict import Group, Kind, Touched
 _APPENDS: Final = frozenset({"INSERT", "BULK_INSERT", "INSERT_PREPPED", "BULK_INSERT_PREPPED"})
 LOOKED_UP: Final = "hudi_py.insert.duplicates"
 """Entry of the commit of an insert that dropped or refused known keys: what became of them."""
+READS_WIDELY: Final = "hudi_py.write.reads"
+"""Entry of the commit of a write that read more than the partitions that it wrote to: by what."""
 _KINDS: Final = {"COMPACT": Kind.COMPACTION, "LOG_COMPACT": Kind.LOG_COMPACTION, "CLUSTER": Kind.CLUSTERING}
 
 
@@ -76,6 +78,8 @@ def touched_by(instant: Instant, metadata: CommitMetadata) -> Touched:
         added=frozenset() if kind.is_rewrite else frozenset(path for path, stat in stats if _adds(stat)),
         changed=frozenset() if kind.is_rewrite else frozenset(path for path, stat in stats if _changes(stat)),
         removed=frozenset() if kind.is_rewrite else _removed(stats, replaced),
+        # What an insert has dropped because of a known key, it has read and not written.
+        reads_widely=any(metadata.extra_metadata.get(name) for name in (READS_WIDELY, LOOKED_UP)),
     )
 
 

@@ -25,11 +25,11 @@ from hudi_py.timeline.archive import archived_commits, has_archive, is_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.row_schema import IDS_ENTRY
 from hudi_py.timeline.timeline import Timeline
-from hudi_py.txn.touched import LOOKED_UP
+from hudi_py.txn.touched import LOOKED_UP, READS_WIDELY
 from hudi_py.writing.result import WriteResult
 
 KEYS_ENTRY: Final = "hudi_py.write.keys"
-_OURS: Final = frozenset({"schema", IDS_ENTRY, KEYS_ENTRY, LOOKED_UP})
+_OURS: Final = frozenset({"schema", IDS_ENTRY, KEYS_ENTRY, LOOKED_UP, READS_WIDELY})
 # A long of Java, for programs of Hudi's world that read the commit.
 _VERSION_MAX: Final = (1 << 63) - 1
 

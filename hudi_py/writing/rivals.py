@@ -24,7 +24,7 @@ from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.row_schema import column_ids
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.conflict import Kind, Reads, Scope
-from hudi_py.txn.touched import Other, kind_of, read_others, touched_by
+from hudi_py.txn.touched import LOOKED_UP, READS_WIDELY, Other, kind_of, read_others, touched_by
 from hudi_py.writing.commit_words import CommitWords
 from hudi_py.writing.replacing import DELETE_PARTITION
 
@@ -54,6 +54,8 @@ class BasedOn:
         everywhere: Whether keys were looked up in all partitions, as with a global index.
         known_keys: What became of known keys, if an insert looked its keys up (`hudi_py.txn.touched.LOOKED_UP`).
         by_presence: Whether rows that were found kept others from being written, as in a merge that inserts.
+
+    The commit repeats some of it for writers that are still running: `entries`.
     """
 
     schema: str | None
@@ -65,6 +67,13 @@ class BasedOn:
     everywhere: bool = False
     known_keys: str = ""
     by_presence: bool = False
+
+    @property
+    def entries(self) -> dict[str, str]:
+        """Entries of the commit that tell other writers what it read."""
+        looked_up = {LOOKED_UP: self.known_keys} if self.known_keys else {}
+        read = "condition" if self.by_condition else "keys of all partitions" if self.everywhere else ""
+        return {**looked_up, READS_WIDELY: read} if read else looked_up
 
 
 @attrs.frozen(kw_only=True)

@@ -33,6 +33,7 @@ from support.many_writers import (
 )
 from support.rival_places import PLACES
 from support.rival_processes import drawn, play
+from support.simulation import SerialOrders
 from support.taken_out import FINDING, taken_out
 
 
@@ -256,6 +257,56 @@ def test_what_a_merge_left_out_because_of_a_row_that_is_gone(version):
     )
     assert service(storage).change(statement, "UPSERT").retries == 1
     assert contents(storage) == [("eu", "a", 50), ("eu", "d", 4), ("eu", "n", 50), ("us", "b", 1)]
+
+
+NEW_IDS = Merge(
+    source=pa.table({"id": ["k", "j"], "region": ["us", "us"], "ts": [50, 50]}),
+    on=("id",),
+    clauses=(Clause(rows=Rows.NEW),),
+)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("seer_first", [True, False])
+def test_three_writes_end_like_some_serial_order(version, seer_first):
+    """An upsert counts as earlier than an insert that it missed, unless a merge saw that insert, and not the upsert."""
+    storage = table(version)
+    given = rows(("k", "eu", 2), ("j", "eu", 2))
+    others = [
+        lambda storage: service(storage).write(rows(("k", "eu", 1)), "INSERT"),
+        lambda storage: service(storage).change(NEW_IDS, "UPSERT"),
+    ]
+    upsert = [lambda storage: service(storage).write(given, "UPSERT")]
+    expected = SerialOrders(storage.copy, [*others, *upsert], contents).of(range(3))
+    if seer_first:
+        others.reverse()
+    overtaken = Overtaken(storage, [], [lambda storage: [each(storage) for each in others]])
+    overtaken.rows, overtaken.schema = given, given.schema
+    assert service(storage).write(overtaken, "UPSERT").retries == (not seer_first)
+    assert contents(storage) in expected
+
+
+MOVING = {
+    "GLOBAL_BLOOM": {"hoodie.index.type": "GLOBAL_BLOOM"},
+    "RECORD_INDEX": {**INDEXED, "hoodie.record.index.update.partition.path": True},
+}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("index", MOVING)
+def test_a_row_that_stays_away_because_of_one_that_is_deleted_meanwhile(index, kind):
+    """A row that loses against a stored one of another partition writes nothing, and still has read that one."""
+    settings = MOVING[index]
+    storage = table(9, kind, settings=settings)
+    given = [("d", "us", 2), ("j", "us", 5)]
+    works = [
+        lambda storage: service(storage, **settings).write(rows(*given), "UPSERT"),
+        lambda storage: service(storage, **settings).write(rows(("d", "eu", 0), ("j", "us", 0)), "DELETE"),
+    ]
+    expected = SerialOrders(storage.copy, works, contents).of(range(2))
+    result = service(storage, **settings).write(Overtaken(storage, given, works[1:]), "UPSERT")
+    assert result.retries == 1
+    assert contents(storage) in expected
 
 
 @pytest.mark.parametrize("version", [6, 9])

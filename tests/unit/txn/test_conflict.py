@@ -60,6 +60,8 @@ def deciding_test(rule: Rule) -> str:
     """The test of this module that fails if the rule says something else."""
     if rule.relation is Relation.REMOVED:
         return test_removed_rows_count_where_they_kept_others_out.__name__
+    if rule.relation is Relation.SEEN:
+        return test_an_insert_counts_as_later_unless_its_rows_were_seen.__name__
     if rule.relation is not Relation.GROUP:
         return test_what_was_read_decides_by_level.__name__
     if rule.ours[0].is_rewrite:
@@ -161,6 +163,24 @@ def test_removed_rows_count_where_they_kept_others_out(theirs, level):
     ):
         expected = is_found and theirs is Kind.WRITE and level is not Isolation.SNAPSHOT
         assert is_conflict(touched(OURS, Kind.WRITE, reads=reads), other, level) == expected
+
+
+@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize("began", [6, 8])
+@pytest.mark.parametrize("level", Isolation)
+def test_an_insert_counts_as_later_unless_its_rows_were_seen(level, began, wide):
+    """Who has seen them is later than the insert, and may have missed our rows: then ours is no earlier than that."""
+    insert = touched(instant(7), Kind.APPEND, added=frozenset({"eu"}))
+    seer = touched(instant(began), Kind.WRITE, added=frozenset({"ap"}), reads_widely=wide)
+    others = sorted([insert, seer], key=lambda each: each.instant.requested_time)
+    judged = scope((), tuple(each.instant for each in others))
+    is_seen = wide and began > 7
+    for partition in ("eu", "us"):
+        ours = touched(OURS, Kind.WRITE, reads=Reads(partitions=frozenset({partition})))
+        expected = partition == "eu" and (
+            level is Isolation.SERIALIZABLE or (is_seen and level is Isolation.WRITE_SERIALIZABLE)
+        )
+        assert (judged.first_conflict(ours, others, level) is not None) == expected
 
 
 @pytest.mark.parametrize("kind", [Kind.COMPACTION, Kind.CLUSTERING])
