@@ -6,6 +6,7 @@ import enum
 import re
 from collections.abc import Collection
 from typing import Final
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -43,6 +44,10 @@ _NOT_SERVED: Final = {
 LEASE_MS_MIN: Final = 3000
 """A shorter lease of DynamoDB could expire between two renewals on a slow network."""
 _ZOOKEEPER_PORT: Final = 2181
+_PORT_MAX: Final = 65535
+_SERVER: Final = r"(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?"
+_SERVERS: Final = re.compile(rf"{_SERVER}(?:,{_SERVER})*(?:/.*)?")
+_PORTS: Final = re.compile(r"[\w.\]-]:(\d+)(?=,|/|$)")
 
 
 @attrs.frozen(kw_only=True)
@@ -190,10 +195,15 @@ def _kind(provider: str, plugins: Collection[str]) -> LockKind | None:
 
 
 def _zookeeper(settings: Settings) -> ZookeeperConfig:
-    servers = _required(settings, keys.ZOOKEEPER_URL)
+    servers = ",".join(each.strip() for each in _required(settings, keys.ZOOKEEPER_URL).split(","))
+    if not _SERVERS.fullmatch(servers) or any(int(port) > _PORT_MAX for port in _PORTS.findall(servers)):
+        raise ConfigError(
+            f"{keys.ZOOKEEPER_URL.name}={servers} names no servers: write host:port, several separated by commas, "
+            "without a scheme. Nothing was changed"
+        )
     port = settings[keys.ZOOKEEPER_PORT]
     # A path may follow the port: ZooKeeper's connect strings can end in a chroot.
-    has_ports = all(re.search(r":\d+(/|$)", server) for server in servers.split(","))
+    has_ports = len(_PORTS.findall(servers)) == len(servers.split(","))
     if port not in (None, _ZOOKEEPER_PORT) and not has_ports:
         # Apache Hudi connects to the URL alone, so the two would take different locks.
         raise ConfigError(
@@ -203,11 +213,17 @@ def _zookeeper(settings: Settings) -> ZookeeperConfig:
     base = _required(settings, keys.ZOOKEEPER_BASE_PATH).rstrip("/")
     # Apache Hudi takes the table's name, too, where no key is set.
     lock_key = settings[keys.ZOOKEEPER_LOCK_KEY] or _required(settings, keys.TABLE_NAME)
-    if not base.startswith("/"):
-        raise ConfigError(f"{keys.ZOOKEEPER_BASE_PATH.name}={base} must begin with /; nothing was changed")
+    root, *nodes = f"{base}/{lock_key}".split("/")
+    # ZooKeeper has no such nodes, and Curator refuses what this client would shorten to another path.
+    if root or not base or any(node in ("", ".", "..") for node in nodes):
+        raise ConfigError(
+            f"{keys.ZOOKEEPER_BASE_PATH.name}={settings[keys.ZOOKEEPER_BASE_PATH]} and lock key {lock_key} make no "
+            "path of a node: the first must begin with / and name a node, such as /hudi, and neither may have empty "
+            "parts, . or .. between slashes; nothing was changed"
+        )
     return ZookeeperConfig(
         servers=servers,
-        path=f"{base}/{lock_key}",
+        path="/".join([root, *nodes]),
         session_timeout_ms=settings[keys.ZOOKEEPER_SESSION_TIMEOUT_MS],
         connection_timeout_ms=settings[keys.ZOOKEEPER_CONNECTION_TIMEOUT_MS],
     )
@@ -220,17 +236,31 @@ def _dynamodb(settings: Settings) -> DynamoConfig:
             f"{keys.LOCK_WAIT_MS.name}={lease_ms} is also how long a lock of DynamoDB is valid without renewal, and "
             f"must be at least {LEASE_MS_MIN}; nothing was changed"
         )
+    endpoint = settings[keys.DYNAMODB_ENDPOINT]
+    if endpoint and not _is_url(endpoint):
+        raise ConfigError(
+            f"{keys.DYNAMODB_ENDPOINT.name}={endpoint} is no address of a service: write http://host:port or "
+            "https://host. Nothing was changed"
+        )
     return DynamoConfig(
         table=_required(settings, keys.DYNAMODB_TABLE),
         key=settings[keys.DYNAMODB_PARTITION_KEY] or _required(settings, keys.TABLE_NAME),
         region=settings[keys.DYNAMODB_REGION],
-        endpoint=settings[keys.DYNAMODB_ENDPOINT],
+        endpoint=endpoint,
         lease_ms=lease_ms,
         billing_mode=settings[keys.DYNAMODB_BILLING_MODE],
         read_units=settings[keys.DYNAMODB_READ_UNITS],
         write_units=settings[keys.DYNAMODB_WRITE_UNITS],
         creation_timeout_ms=settings[keys.DYNAMODB_CREATION_TIMEOUT_MS],
     )
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # its port is no number, or too large
+        return False
 
 
 def _required(settings: Settings, key: Key[str]) -> str:

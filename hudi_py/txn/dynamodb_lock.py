@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import attrs
 
+from hudi_py.config import keys
 from hudi_py.config.lock import DynamoConfig
 from hudi_py.errors import ConfigError, StorageError
 from hudi_py.runtime.clock import MONOTONIC, Seconds
@@ -74,6 +75,16 @@ class DynamoDBLock:
 
     def try_acquire(self, purpose: str) -> bool:
         """See `LockProvider`."""
+        try:
+            return self._try_acquire(purpose)
+        except StorageError as error:
+            raise StorageError(
+                f"{error}, so the lock was not taken; check {keys.DYNAMODB_REGION.name}, "
+                f"{keys.DYNAMODB_ENDPOINT.name} and the credentials, then try again",
+                error.retryable,
+            ) from error
+
+    def _try_acquire(self, purpose: str) -> bool:
         found, now = self._read(), self._seconds()
         item = self._new_item()
         if found is None:
@@ -275,7 +286,7 @@ def _storage_errors(where: str) -> Iterator[None]:
     try:
         yield
     except (BotoCoreError, ClientError) as error:
-        raise StorageError(f"{where}: {error}; nothing was changed") from error
+        raise StorageError(f"{where}: {str(error).rstrip('.')}") from error
 
 
 def _boto3() -> Any:

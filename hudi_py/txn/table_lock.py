@@ -6,6 +6,7 @@ Source: rules/table-services F-2, F.1; Hudi ``LockManager``, ``TransactionManage
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ from typing import Any
 from hudi_py.config import keys
 from hudi_py.config.lock import LockConfig, LockKind, check_lock_provider, lock_config
 from hudi_py.config.settings import Settings
-from hudi_py.errors import ConfigError, ConflictError, HudiError, OutcomeUnknown, ServiceFailed
+from hudi_py.errors import ConfigError, ConflictError, HudiError, OutcomeUnknown, ServiceFailed, StorageError
 from hudi_py.runtime.clock import SLEEP, Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
@@ -112,12 +113,18 @@ class TableLock:
 
     def require_usable(self) -> None:
         """
-        Raise if the lock could not be held, whoever holds it.
+        Raise if the lock could not be held, before a table is created.
 
         Raises:
             ConfigError: The provider is not supported, or not on this storage.
+            StorageError: Its service does not answer.
+            ConflictError: Another writer holds it.
         """
         _ = self._provider
+        # A lock that is a file would itself create the table's folder, and its storage is that of the table.
+        if self._config.kind in (LockKind.ZOOKEEPER, LockKind.DYNAMODB):
+            with self.held("creation of the table"):
+                pass
 
     def afterwards(self, action: Callable[[], None]) -> None:
         """See `Lock`."""
@@ -223,7 +230,7 @@ class TableLock:
 
     def _acquire(self, purpose: str) -> None:
         config = self._config
-        if self._provider.try_acquire(purpose):
+        if self._tried(purpose):
             return
         log.warning("lock.waiting", purpose=purpose, holder=self._provider.holder())
         waited_ms = 0
@@ -234,7 +241,7 @@ class TableLock:
                 break
             self._sleep(pause_ms / 1000)
             waited_ms += pause_ms
-            if self._provider.try_acquire(purpose):
+            if self._tried(purpose):
                 return
         # The locks of services end by themselves some time after their holder; files may stay.
         is_file = config.kind in (LockKind.FILE, LockKind.LEASE)
@@ -247,6 +254,18 @@ class TableLock:
         raise LockHeld(
             f"{self._provider.holder()}; {purpose} waited {waited_ms // 1000} s for it{why_short}: try again{way_out}"
         )
+
+    def _tried(self, purpose: str) -> bool:
+        try:
+            return self._provider.try_acquire(purpose)
+        except StorageError as error:
+            if self._config.kind is not LockKind.FILE or not self._config.folder:
+                raise
+            raise StorageError(
+                f"{error}, so the lock was not taken; {keys.LOCK_FILE_FOLDER.name}={self._config.folder} has to be a "
+                "folder in which this process may create files",
+                error.retryable,
+            ) from error
 
 
 def _pauses_ms(config: LockConfig) -> Iterator[int]:
@@ -271,6 +290,11 @@ def _place(storage: Storage, config: LockConfig) -> tuple[Storage, str]:
     root, place = place_of(storage.root), place_of(given)
     if place == root or place.startswith(root + "/"):
         folder = place[len(root) + 1 :]
+    elif "://" not in given and not os.path.isabs(given.removeprefix("file:")):
+        raise ConfigError(
+            f"{storage.root}: {keys.LOCK_FILE_FOLDER.name}={given} is relative to the folder in which a process runs, "
+            "so two writers could have two locks; nothing was changed. Give the whole path to all writers"
+        )
     else:
         storage, folder = open_storage(given), ""
     scheme, separator, _ = storage.root.partition("://")

@@ -17,6 +17,7 @@ import os
 import socket
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from hudi_py.config import keys
 from hudi_py.config.lock import ZookeeperConfig
 from hudi_py.errors import ConfigError, StorageError
 from hudi_py.runtime.log import log
@@ -58,7 +59,10 @@ class ZookeeperLock:
         except LockTimeout:
             pass
         except (KazooException, KazooTimeoutError) as error:
-            raise StorageError(f"{self._where}: ZooKeeper did not answer: {error!r}; nothing was changed") from error
+            raise StorageError(
+                f"{self._where}: ZooKeeper did not answer ({error!r}), so the lock was not taken; check "
+                f"{keys.ZOOKEEPER_URL.name}, and that its servers can be reached from here, then try again"
+            ) from error
         finally:
             if self._lock is None:
                 # A lost request may have created a node of ours, which would keep everybody out, us included. It goes

@@ -311,10 +311,11 @@ def test_a_request_that_the_client_repeats_finds_what_the_first_one_left(setting
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_service_that_does_not_answer_is_an_error(make_lock, provider):
-    """Nothing is done without the lock; it ends within the time-outs."""
+    """Nothing is done without the lock; it ends within the time-outs, and names what may be wrong."""
     away = "127.0.0.1:1"
     own = {"zookeeper.url": away, "zookeeper.connection_timeout_ms": 200, "dynamodb.endpoint_url": f"http://{away}"}
-    with pytest.raises(StorageError, match="nothing was changed"), make_lock(provider, **own).held("clean"):
+    where = "zookeeper.url" if provider == ZOOKEEPER else "dynamodb.endpoint_url"
+    with pytest.raises(StorageError, match=f"not taken; check .*{where}"), make_lock(provider, **own).held("clean"):
         pytest.fail("held")
 
 
