@@ -12,11 +12,12 @@ from typing import Final
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.concurrency import SEVERAL_WRITERS
+from hudi_py.config.concurrency import SEVERAL_WRITERS, SINGLE_WRITER
 from hudi_py.config.lock import LockConfig, LockKind
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, NotFound
 from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.lock import NoLock
 from hudi_py.txn.file_lock import NAME, FileLock
@@ -64,6 +65,18 @@ class Unlocked(NoLock):
     clock: Clock
 
     def look(self) -> None:
+        """See `Lock`. Writes and clusterings are refused instead of warned: `hudi_py.config.concurrency_of`."""
+        mode = self.settings[keys.CONCURRENCY_MODE]
+        if mode != SINGLE_WRITER:
+            log.warning(
+                "lock.missing",
+                path=self.storage.root,
+                why=f"{keys.CONCURRENCY_MODE.name}={mode} says that several writers are at work, and nothing keeps "
+                f"this action apart from them; set the {keys.LOCK_PROVIDER.name} that they share",
+            )
+        self.check()
+
+    def check(self) -> None:
         """See `Lock`."""
         found = _leased(self.storage, self.clock)
         # On an object store neither Apache Hudi nor hudi_py takes a file for a lock, and the look is a request.
@@ -77,10 +90,6 @@ class Unlocked(NoLock):
                 f"{keys.CONCURRENCY_MODE.name}={SEVERAL_WRITERS} of the other writers; or, if no writer is running, "
                 "hudi-py recover --dry-run shows how to release that lock"
             )
-
-    def check(self) -> None:
-        """See `Lock`."""
-        self.look()
 
 
 def _leased(storage: Storage, clock: Clock) -> str | None:

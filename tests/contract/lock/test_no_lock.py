@@ -32,6 +32,19 @@ def test_without_a_provider_nothing_is_locked(make_storage, clock):
     assert [verb for verb, _ in storage.calls] == ["read", "size"]
 
 
+@pytest.mark.parametrize(
+    "mode", ["SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"]
+)
+def test_who_expects_other_writers_and_has_no_lock_is_warned(make_storage, clock, caplog, mode):
+    """Once for each action, when it begins: the settings contradict each other."""
+    lock = table_lock(make_storage("memory"), Settings({"hoodie.write.concurrency.mode": mode}), clock)
+    lock.look()
+    lock.check()
+    warned = [each.getMessage() for each in caplog.records]
+    assert len(warned) == (mode != "SINGLE_WRITER")
+    assert all("lock.missing" in each and mode in each and "hoodie.write.lock.provider" in each for each in warned)
+
+
 @pytest.mark.parametrize("held", ["FileSystemBasedLockProvider", "StorageBasedLockProvider"])
 @pytest.mark.parametrize("asked", ["look", "check"])
 def test_who_has_no_lock_is_refused_beside_one_that_is_held(make_storage, clock, held, asked):
