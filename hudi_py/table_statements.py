@@ -17,7 +17,9 @@ import pyarrow as pa
 from hudi_py.config.table import TableType
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import compute
+from hudi_py.formats.conform import conform_array
 from hudi_py.formats.meta_columns import META_COLUMNS
+from hudi_py.formats.stored_values import as_spark_casts, java_text
 from hudi_py.rows.bound_where import bound_filters
 from hudi_py.rows.condition import Condition, Where
 from hudi_py.rows.expression import Expression
@@ -208,7 +210,9 @@ def _literal(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, Number):
-        return str(value)
+        text = str(value)
+        # These are no words of the grammar, but texts that mean numbers.
+        return f"'{java_text(float(text))}'" if text.lower().lstrip("-") in ("nan", "inf", "infinity") else text
     raise ConfigError(  # the text of a date would be read as a subtraction
         f"{value!r} is not an expression, number, boolean or None; write a text or a time as an expression: "
         "\"'text'\", \"date '2026-01-02'\""
@@ -242,7 +246,10 @@ def as_stored(column: Any, field: Any) -> Any:
         WriteError: A value does not fit.
     """
     try:
-        return column if column.type == field.type else column.cast(field.type)
+        if column.type == field.type:
+            return column
+        parts = [conform_array(chunk, field.type, field.name, as_spark_casts) for chunk in column.chunks]
+        return pa.chunked_array(parts, field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise WriteError(
             f"column {field.name!r}: {column.type} cannot be converted to {field.type}: {error}"

@@ -27,6 +27,7 @@ from hudi_py.formats.read_types import lists_of_vectors
 _PLAIN_MIN: Final = 1e-3
 _PLAIN_MAX: Final = 1e7
 _SUBNORMAL: Final = 1e-37  # floats below it, and doubles below 1e-307, have fewer digits
+_INTEGER_DIGITS: Final = 20
 _NAMES: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
@@ -135,6 +136,28 @@ def as_hudi_reads(array: Array, target: pa.DataType, path: str) -> Array:
         except ValueError as error:
             raise WriteError(f"column {path!r}: {error}") from error
     return cast_exactly(array, target, path)
+
+
+def as_spark_casts(array: Array, target: pa.DataType, _path: str) -> Array:
+    """
+    A `hudi_py.formats.conform.Convert` for values of statements, as Spark SQL casts them, but none that it would round:
+    a float stays the same number as a double, and numbers and timestamps have the texts that they have in rows of other
+    writes.
+
+    Raises:
+        pa.ArrowInvalid, pa.ArrowNotImplementedError: A value does not fit, or none of the type does.
+    """
+    was = array.type
+    if pa.types.is_string(target) and (pa.types.is_floating(was) or pa.types.is_timestamp(was)):
+        return as_hudi_reads(array, target, _path)
+    if pa.types.is_integer(was) and pa.types.is_decimal(target):
+        array = array.cast(pa.decimal128(_INTEGER_DIGITS, 0))  # else Arrow asks the type for room, and not the values
+    cast: Array = array.cast(target)
+    if pa.types.is_floating(was) and pa.types.is_decimal(target):
+        rounded = compute.not_equal(cast.cast(pa.float64()), array.cast(pa.float64()))
+        if compute.any(rounded).as_py():
+            raise pa.ArrowInvalid(f"{array.filter(rounded)[0].as_py()} would be rounded")
+    return cast
 
 
 def _texts(array: Array) -> Array:

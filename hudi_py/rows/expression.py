@@ -12,6 +12,7 @@ large for its type is an error, never a wrong number.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from datetime import date
@@ -22,7 +23,9 @@ import pyarrow as pa
 
 from hudi_py.errors import ConfigError, WriteError
 from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.conform import conform_array
 from hudi_py.formats.schema_evolution import new_fields
+from hudi_py.formats.stored_values import as_spark_casts
 from hudi_py.rows.condition_text import moment_of
 
 _TOKEN: Final = re.compile(
@@ -35,6 +38,7 @@ _TOKEN: Final = re.compile(
     )""",
     re.VERBOSE,
 )
+_LONG_DIGITS: Final = 19
 _LITERALS: Final = {"true": True, "false": False, "null": None}
 _Evaluate: TypeAlias = Callable[[pa.RecordBatch, pa.DataType], Any]
 
@@ -85,7 +89,7 @@ class Expression:
                 found = repeat(found, batch.num_rows)
             for name in new_fields(found.type, target, self.text):
                 raise ConfigError(f"{name} is a field that the table does not have; upsert rows with it first")
-            values: Array = _cast(found, target)
+            values = conform_array(found, target, self.text, as_spark_casts)
             # A float that overflows becomes infinite without an error; "too large" has to be an error for it, too.
             _refuse_infinite(found, values)
         except (pa.ArrowInvalid, OverflowError) as error:
@@ -118,6 +122,8 @@ class Expression:
             return inner
         kind, text = self._next()
         if kind == "number":
+            if math.isinf(float(text)):
+                raise ConfigError(f"{self.text!r}: the number {text} is too large")
             return _number(text)
         if kind == "text":
             return _constant(text[1:-1].replace("''", "'"))
@@ -224,9 +230,27 @@ def _moment(kind: str, text: str) -> Any:
 
 def _binary(mark: str, left: _Evaluate, right: _Evaluate) -> _Evaluate:
     def combined(batch: pa.RecordBatch, target: pa.DataType) -> Any:
-        return _OPERATORS[mark](left(batch, target), right(batch, target))
+        return _OPERATORS[mark](*_roomy(left(batch, target), right(batch, target)))
 
     return combined
+
+
+def _roomy(left: Any, right: Any) -> tuple[Any, Any]:
+    """Return decimals with room for any result: whether it fits is asked of the value, and not of the types."""
+    types = (left.type, right.type)
+    if not any(map(pa.types.is_decimal, types)) or not all(map(_is_exact, types)):
+        return left, right
+    return _wide(left), _wide(right)
+
+
+def _wide(values: Any) -> Any:
+    arrow = values.type
+    precision, scale = (arrow.precision, arrow.scale) if pa.types.is_decimal(arrow) else (_LONG_DIGITS, 0)
+    return values.cast(pa.decimal256(precision, scale))
+
+
+def _is_exact(arrow: pa.DataType) -> bool:
+    return pa.types.is_decimal(arrow) or pa.types.is_integer(arrow)
 
 
 def _concat(left: Any, right: Any) -> Any:
@@ -252,12 +276,14 @@ def _remainder(left: Any, right: Any) -> Any:
 
 def _without_zeros(numbers: Any) -> Any:
     # Null, as in Spark SQL without its ANSI mode.
-    zero = pa.scalar(0, pa.int64()).cast(numbers.type)
+    zero = pa.scalar(Decimal(0) if pa.types.is_decimal(numbers.type) else 0, numbers.type)
     return compute.if_else(compute.equal(numbers, zero), pa.scalar(None, numbers.type), numbers)
 
 
 def _cast(values: Any, arrow: pa.DataType) -> Any:
-    return values if values.type == arrow else values.cast(arrow)
+    if isinstance(values, pa.Scalar):
+        return _cast(pa.array([values.as_py()], values.type), arrow)[0]
+    return conform_array(values, arrow, "", as_spark_casts)
 
 
 def _refuse_infinite(found: Any, values: Any) -> None:

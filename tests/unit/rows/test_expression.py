@@ -3,6 +3,7 @@
 from datetime import date, datetime, timezone
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -12,8 +13,8 @@ from hudi_py.table_statements import expressions_of
 
 ROWS = pa.RecordBatch.from_pylist(
     [
-        {"n": 7, "x": 1.5, "s": "a", "m": Decimal("1.50"), "odd name": 1},
-        {"n": -7, "x": None, "s": None, "m": None, "odd name": 2},
+        {"n": 7, "x": 1.5, "s": "a", "m": Decimal("1.50"), "odd name": 1, "at": -500_000, "big": Decimal(10**37)},
+        {"n": -7, "x": None, "s": None, "m": None, "odd name": 2, "at": 0, "big": Decimal(-(10**38) + 2)},
     ],
     schema=pa.schema(
         [
@@ -22,11 +23,13 @@ ROWS = pa.RecordBatch.from_pylist(
             ("s", pa.string()),
             ("m", pa.decimal128(9, 2)),
             ("odd name", pa.int64()),
+            ("at", pa.timestamp("us", "UTC")),
+            ("big", pa.decimal128(38, 0)),
         ]
     ),
 )
 DAY, MOMENT = date(2026, 1, 2), datetime(2026, 1, 2, 3, tzinfo=timezone.utc)
-INT, DOUBLE, TEXT, MONEY = pa.int32(), pa.float64(), pa.string(), pa.decimal128(9, 2)
+INT, DOUBLE, TEXT, MONEY, BIG = pa.int32(), pa.float64(), pa.string(), pa.decimal128(9, 2), pa.decimal128(38, 0)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +48,19 @@ INT, DOUBLE, TEXT, MONEY = pa.int32(), pa.float64(), pa.string(), pa.decimal128(
         ("m * 2", MONEY, [Decimal("3.00"), None]),
         ("m + 0.25", MONEY, [Decimal("1.75"), None]),
         ("5", MONEY, [Decimal("5.00")] * 2),
+        ("m / 2", MONEY, [Decimal("0.75"), None]),
+        ("m / 0", MONEY, [None, None]),
+        ("m % 1", MONEY, [Decimal("0.50"), None]),
+        ("n % m", MONEY, [Decimal("1.00"), None]),
+        ("n", MONEY, [Decimal("7.00"), Decimal("-7.00")]),
+        ("big - 1", BIG, [Decimal(10**37 - 1), Decimal(-(10**38) + 1)]),
+        ("big / 10 * 10", BIG, [Decimal(10**37), Decimal(-(10**38) + 2)]),
+        ("x", MONEY, [Decimal("1.50"), None]),
+        ("x", TEXT, ["1.5", None]),
+        ("x * 1e7", TEXT, ["1.5E7", None]),
+        ("concat(-0.0 * x, ' ', 'NaN')", TEXT, ["-0.0 NaN", None]),
+        ("at", TEXT, ["1969-12-31 23:59:59.5", "1970-01-01 00:00:00"]),
+        ("at || s", TEXT, ["1969-12-31 23:59:59.5a", None]),
         ("s || 'it''s' || n", TEXT, ["ait's7", None]),
         ("concat(s, '-', s)", TEXT, ["a-a", None]),
         ("`odd name`", INT, [1, 2]),
@@ -70,6 +86,10 @@ def test_values(text, target, expected):
         ("s", INT),
         ("99999999999999999999", INT),
         ("x * 1e300", pa.float32()),
+        ("m / 8", MONEY),
+        ("x / 8", MONEY),
+        ("n * 1000000", pa.decimal128(8, 2)),
+        ("big * 100", BIG),
     ],
 )  # fmt: skip
 def test_value_that_does_not_fit_is_refused(text, target):
@@ -78,10 +98,12 @@ def test_value_that_does_not_fit_is_refused(text, target):
         Expression(text).values(ROWS, target)
 
 
-@pytest.mark.parametrize("text", ["", "n +", "n ; 1", "upper(s)", "(n", "n n", "'open", "concat()", "date '9'"])
+@pytest.mark.parametrize(
+    "text", ["", "n +", "n ; 1", "upper(s)", "(n", "n n", "'open", "concat()", "date '9'", "1e400"]
+)
 def test_text_that_is_not_understood_is_refused(text):
     """Before anything is computed, with the place."""
-    with pytest.raises(ConfigError, match=r"understood|known|not a date"):
+    with pytest.raises(ConfigError, match=r"understood|known|not a date|too large"):
         Expression(text)
 
 
@@ -106,3 +128,16 @@ def test_number_stands_for_itself(value):
     target = MONEY if isinstance(value, Decimal) else pa.scalar(value).type
     found = expressions_of({"x": value})["x"].values(ROWS, target)
     assert found.to_pylist() == [value] * 2
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("kind", [float, np.float32, Decimal])
+def test_number_that_is_not_finite_stands_for_itself(kind, value):
+    """In a column of floats, and as text; other numbers are all finite."""
+    expression = expressions_of({"x": kind(value)})["x"]
+    for target in (DOUBLE, pa.float32()):
+        assert [repr(each) for each in expression.values(ROWS, target).to_pylist()] == [repr(float(value))] * 2
+    assert expression.values(ROWS, TEXT).to_pylist() == [value] * 2
+    for target in (INT, MONEY):
+        with pytest.raises(WriteError, match="does not fit"):
+            expression.values(ROWS, target)
