@@ -89,6 +89,10 @@ class _Change:
     updated: pa.Table | None
 
 
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
 @attrs.frozen(kw_only=True)
 class Merge:
     """
@@ -104,7 +108,7 @@ class Merge:
     """
 
     source: pa.Table
-    on: tuple[str, ...]
+    on: tuple[str, ...] = attrs.field(converter=_distinct)
     clauses: tuple[Clause, ...]
 
     @property

@@ -24,7 +24,7 @@ from hudi_py.rows.bucket_index import BucketIndex, bucket_index_of
 from hudi_py.rows.column_ids import ColumnIds, ids_to_keep
 from hudi_py.rows.keys import KeyGenerator, KeyGeneratorKind, key_generator_of
 from hudi_py.rows.path_lengths import PathLengths
-from hudi_py.rows.precedence import MergeRules, merge_rules_of
+from hudi_py.rows.precedence import MergeRules, merge_rules_of, refuse_types_without_order
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
 from hudi_py.table_view import TableView
@@ -199,6 +199,10 @@ class WriteTarget:
         shaped = rows.shaped(None, needed, keys_only=False)
         rules = merge_rules_of(properties)
         schema = schema_to_write(None, shaped.schema, self._settings[keys.TABLE_NAME], keys_only=False)
+        # Of the columns and not of rows: without rows, or with one of each key, a table would come about that no later
+        # write fits.
+        generator.check_types(schema.schema)
+        refuse_types_without_order(schema.schema, rules.batch_fields)
         combines = operation == "UPSERT" or combines_inserts(self._settings)
         shaped.checked(Required.of(generator, operation, rules, schema.schema, combines=combines), generator)
 

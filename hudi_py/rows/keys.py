@@ -136,6 +136,19 @@ class KeyGenerator:
             return _prefixed(name, text) if self.single_field_prefixed else text
         return _join(",", [_prefixed(name, text) for name, text in texts])
 
+    def check_types(self, schema: pa.Schema) -> None:
+        """
+        Raise if keys or partitions cannot be made of columns with these types, whatever the values.
+
+        Raises:
+            ConfigError: A column is absent, or has such a type.
+        """
+        columns = [field for field in schema if field.name in (*self.key_columns, *self.partition_fields)]
+        no_rows = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in columns], [f.name for f in columns])
+        if not self.generates:
+            self.record_keys(no_rows)
+        self.partition_paths(no_rows)
+
     def blank_keys(self, batch: pa.RecordBatch) -> Array:
         """
         Return which rows have no key, as booleans.

@@ -207,6 +207,25 @@ def _codes(column: Column) -> npt.NDArray[np.int64]:
     return codes
 
 
+def refuse_types_without_order(schema: pa.Schema, fields: Sequence[str]) -> None:
+    """
+    Raise if rows cannot be compared by one of *fields*, before there are two rows to compare.
+
+    Raises:
+        ConfigError: The column has a type without an order.
+    """
+    for name in fields:
+        if name in schema.names and not _has_order(schema.field(name).type):
+            raise ConfigError(
+                f"column {name!r} is {schema.field(name).type} and cannot be an ordering field; name another column in "
+                "hoodie.table.ordering.fields, or cast it"
+            )
+
+
+def _has_order(arrow: pa.DataType) -> bool:
+    return not (pa.types.is_nested(arrow) or pa.types.is_binary(arrow))
+
+
 def comparable(column: Any) -> Any:
     """
     Convert a column so that Arrow compares it in Java's order.
@@ -219,7 +238,7 @@ def comparable(column: Any) -> Any:
         if isinstance(column, pa.ChunkedArray):
             return pa.chunked_array([java_order(chunk) for chunk in column.chunks], pa.large_binary())
         return java_order(column)
-    if pa.types.is_nested(arrow) or pa.types.is_binary(arrow):
+    if not _has_order(arrow):
         raise ConfigError(f"a column of type {arrow} cannot be an ordering field")
     return column
 

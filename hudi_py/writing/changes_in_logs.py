@@ -8,7 +8,7 @@ Hudi commits such changes, and readers ignore them. Source: see `hudi_py.rows.lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
 import attrs
@@ -86,6 +86,16 @@ class LogsBefore:
                     "key does not say which row to change. This write was not committed; remove the duplicates first "
                     "(delete the key, then upsert the row to keep)"
                 )
+
+    def keys_shown(self, file_ids: Collection[str]) -> set[tuple[str, str]]:
+        """Return partition path and key of the rows that readers see in file groups before the write."""
+        found: set[tuple[str, str]] = set()
+        for file_slice in self.slices:
+            if file_slice.file_id in file_ids:
+                reading = log_reading(self.rules, self.is_completed, None, self.schema, self.storage.root)
+                for part in read_slices(self.storage, [file_slice], _KEY_AND_TIME, reading):
+                    found.update((file_slice.partition_path, str(key)) for key in part.column(0).to_pylist())
+        return found
 
     def rows_shown(self, instant_time: str, stats: Iterable[WriteStat]) -> dict[str, set[tuple[str, str]]]:
         """

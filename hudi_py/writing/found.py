@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import attrs
 import pyarrow as pa
@@ -16,6 +16,11 @@ from hudi_py.rows.stored_keys import FILE, KEY, PATH
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.changes_in_logs import LogsBefore, file_id_of
 from hudi_py.writing.pieces import DELETION
+
+_NOT_MATCHED: Final = (
+    "A merge matches by the columns that it is given, and null equals nothing: let them say the same as key and "
+    "partition of the inserted row. This write was not committed"
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -67,7 +72,7 @@ class Found:
             written: Its files.
 
         Raises:
-            RefusedError: The table has several rows with the key of a found row.
+            RefusedError: The table has several rows with the key of a found row, or has the key of an inserted one.
             WriteError: An inserted row would not be seen, because log files hold a later deletion of its key.
         """
         stats = [each.stat for each in written]
@@ -87,13 +92,26 @@ class Found:
         if same != others or inserted != self.inserted or (again and self.before is None):
             self._refuse_duplicates()
         if again and self.before is not None:
-            # Write stats cannot tell an insert over a deleted key from an update of a duplicate, so the rows are read
-            # as they would be after the commit.
+            # Write stats cannot tell an insert over a deleted key from an update of a duplicate, or of another row, so
+            # the rows are read as they are, and as they would be after the commit.
+            present = self._keys(None) & self.before.keys_shown(again)
+            if present:
+                path, key = min(present)
+                raise RefusedError(
+                    f"the row to insert with the key {key!r} would replace another one: partition {path!r} has that "
+                    f"key already. {_NOT_MATCHED}"
+                )
             shown = self.before.rows_shown(instant_time, [stat for stat in stats if stat.file_id in again])
             if any(keys - self._keys(None) != self._keys(file_id) for file_id, keys in shown.items()):
                 self._refuse_duplicates()
 
     def _refuse_duplicates(self) -> NoReturn:
+        if self.inserted:
+            raise RefusedError(
+                f"found {counted(self.count, 'row')}, but the table has other rows with the same keys: either several "
+                f"rows with a key that is changed (then delete the key, and upsert the row to keep), or a row with the "
+                f"key of one that would be inserted. {_NOT_MATCHED}"
+            )
         raise RefusedError(
             f"found {counted(self.count, 'row')}, but other rows have the same keys: the table has several rows with "
             "the same key, so the keys do not say which rows to change. This write was not committed; remove the "

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hudi_py
-from hudi_py.errors import ConfigError, WriteError
+from hudi_py.errors import ConfigError, RefusedError, WriteError
 from support import writes
 from support.laws import examples
 
@@ -124,3 +124,58 @@ def test_a_column_that_only_decides_need_not_be_one_of_the_table(tmp_path):
     done = merge.when_not_matched_insert(where="source.op != 'd'").execute()
     assert (done.rows_deleted, done.rows_updated, done.rows_inserted, done.files_written) == (1, 1, 1, 1)
     assert sorted(table.rows().to_arrow().to_pylist(), key=str) == [{"id": "a", "v": 5}, {"id": "c", "v": 7}]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_to_match_on_may_be_named_twice(kind):
+    """As one that comes from two lists is; it is the same match."""
+    table = writes.open_table(writes.create_table(kind[1], **{"hoodie.table.type": kind[0]}), **SETTINGS)
+    table.insert(pa.table({"id": ["a"], "region": ["eu"], "ts": [1]}))
+    source = pa.table({"id": ["a", "b"], "region": ["eu", "eu"], "ts": [2, 2]})
+    done = table.merge(source, ["id", "region", "id"]).when_matched_update().when_not_matched_insert().execute()
+    assert (done.rows_updated, done.rows_inserted) == (1, 1)
+
+
+NOT_MATCHED = {
+    "another key": ({"id": ["n"], "region": ["eu"]}, {"id": "'a'", "region": "region"}),
+    "another partition": ({"id": ["a"], "region": ["us"]}, {"id": "id", "region": "'eu'"}),
+    "the default partition": ({"id": ["d"], "region": [""]}, {"id": "id", "region": "region"}),
+    "no partition": ({"id": ["d"], "region": ["us"]}, {"id": "id"}),
+}
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])
+@pytest.mark.parametrize("case", NOT_MATCHED)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_inserted_row_replaces_no_other_one(kind, case, index):
+    """The row says another key, or the key another way, than the columns that found no match; nothing is committed."""
+    settings = {**SETTINGS, "hoodie.index.type": index, "hoodie.bucket.index.num.buckets": 1}
+    more = {"hoodie.table.type": kind[0], "hoodie.table.ordering.fields": ""}
+    table = writes.open_table(writes.create_table(kind[1], **more), **settings)
+    rows = [{"id": "a", "region": "eu", "ts": 1}, {"id": "d", "region": None, "ts": 1}]
+    table.upsert(pa.Table.from_pylist(rows, writes.SCHEMA))
+    shown, commits = table.refresh().rows().to_arrow(), table.timeline.completed()
+    source, values = NOT_MATCHED[case]
+    merge = table.merge(pa.table({**source, "ts": [5]}), ["id", "region"])
+    with pytest.raises(RefusedError, match=r"(key of one that would be inserted|already\.).* not committed"):
+        merge.when_not_matched_insert({**values, "ts": "ts"}).execute()
+    assert table.refresh().rows().to_arrow() == shown
+    assert table.timeline.completed("commit", "deltacommit") == commits
+
+
+def test_numbers_for_a_text_are_those_of_an_upsert(tmp_path):
+    """Whichever statement stores them, and whichever clause: Java's texts, as in Apache Hudi."""
+    rows = pa.table({"id": ["a", "b", "c"], "v": [1e7, float("nan"), -0.0], "n": [1, 2, 3]})
+    found = []
+    for name in ("merge", "upsert", "update"):
+        table = table_of({"id": ["a", "b"], "v": ["", ""], "n": [0.5, 0.5]}, tmp_path / name)
+        if name == "merge":
+            table.merge(rows, "id").when_matched_update().when_not_matched_insert().execute()
+        else:
+            table.upsert(rows)
+        if name == "update":
+            table.upsert(rows.append_column("x", rows["v"]))
+            table.update({"v": "x"})
+        found.append(sorted(table.rows(columns=["id", "v", "n"]).to_arrow().to_pylist(), key=str))
+    assert [row["v"] for row in found[0]] == ["1.0E7", "NaN", "-0.0"]
+    assert found[0] == found[1] == found[2]

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import hudi_py
-from hudi_py.errors import HudiError, WriteError
+from hudi_py.errors import ConfigError, HudiError, WriteError
 from hudi_py.rows.path_lengths import PathLengths
 from hudi_py.storage.memory import MemoryStorage
 
@@ -47,6 +47,26 @@ def test_rows_in_memory_are_refused_before_anything_is_touched(case, operation, 
     with pytest.raises(WriteError):
         hudi_py.write(tmp_path / "t", rows, operation, settings=SETTINGS)
     assert contents(tmp_path) == before
+
+
+UNFIT_TYPES = {
+    "id": [pa.float64(), pa.binary(), pa.list_(pa.int64())],
+    "p": [pa.float32(), pa.struct([("a", pa.int64())])],
+    "ts": [pa.binary(), pa.list_(pa.int64())],
+}
+
+
+@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "insert_overwrite"])
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, kinds in UNFIT_TYPES.items() for kind in kinds])
+def test_columns_of_which_no_keys_are_made_make_no_table(name, kind, operation, tmp_path):
+    """With or without rows: no later write would fit the table. So it is with ordering values that are not compared."""
+    schema = pa.schema([field.with_type(kind) if field.name == name else field for field in SCHEMA])
+    values = {pa.float64(): 1.5, pa.float32(): 1.5, pa.binary(): b"x", pa.list_(pa.int64()): [1]}
+    row = FIT | {name: values.get(kind, {"a": 1})}
+    for rows in ([], [row]):
+        with pytest.raises(ConfigError, match=f"column '{name}' is .* and cannot be"):
+            hudi_py.write(tmp_path / "t", pa.Table.from_pylist(rows, schema), operation, settings=SETTINGS)
+    assert not contents(tmp_path)
 
 
 @pytest.mark.parametrize("version", [6, 9])
