@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_py.errors import ConfigError, WriteError
+from hudi_py.errors import ConfigError, RefusedError, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import NOT_DATA
@@ -40,6 +40,7 @@ from hudi_py.table_statements import (
     with_values,
 )
 from hudi_py.table_view import TableView
+from hudi_py.writing.anywhere import global_index_of
 from hudi_py.writing.found import Found
 
 _SOURCE: Final = "source."
@@ -154,8 +155,11 @@ class Merge:
         """See `hudi_py.table_statements.Statement`."""
         self._check(generator, schema)
         theirs = self._numbers(self.source, schema, _NUMBER)
+        # A global index has a key once in all partitions, so that of a new row may be in another one.
+        is_global = self.adds and global_index_of(table.settings, table.config) is not None
+        read_by = [name for name in self.on if not is_global or name in generator.record_key_fields]
         # Rows that match nothing are needed only where a clause is about them.
-        where = () if self._of(Rows.LEFT) else possible_matches(theirs.select(list(self.on)), table.config)
+        where = () if self._of(Rows.LEFT) else possible_matches(theirs.select(read_by), table.config)
         stored = table.rows(where=where, columns=self._wanted(generator, schema), with_meta=True).to_arrow()
         if not stored.num_rows:
             # Nor any columns, where another process has rolled back the only commit since this one read the schema.
@@ -184,6 +188,8 @@ class Merge:
             parts += inserts
         rows = _concat(parts)
         deleted = _concat([change.stored.select([KEY, PATH, FILE]) for change in changes if change.updated is None])
+        if is_global and rows is not None:
+            _refuse_elsewhere(rows.slice(updated), stored, deleted)
         inserted = 0 if rows is None else rows.num_rows - updated
         return Found(rows=rows, deleted=deleted, updated=updated, inserted=inserted, before=before)
 
@@ -314,6 +320,30 @@ class Merge:
         new = pa.concat_tables(parts)
         refuse_twice(new, "the source has")
         yield new
+
+
+def _refuse_elsewhere(new: pa.Table, stored: pa.Table, deleted: pa.Table | None) -> None:
+    """
+    Raise if the key of a new row is in another partition, and is not deleted there by the same merge.
+
+    Raises:
+        RefusedError: It is, although the index is a global one.
+    """
+    known = stored.filter(compute.is_in(stored.column(KEY), value_set=new.column(KEY)))
+    gone = set() if deleted is None else {*_places_of(deleted)}
+    new_paths = dict(_places_of(new))
+    for key, path in _places_of(known):
+        if path != new_paths[key] and (key, path) not in gone:
+            raise RefusedError(
+                f"the row to insert with the key {key!r} in partition {new_paths[key]!r} is in partition {path!r} of "
+                "the table, and with a global index (hoodie.index.type) a key is in one partition. This write was not "
+                "committed; match on the record key alone, or upsert the rows, which moves them"
+            )
+
+
+def _places_of(rows: pa.Table) -> Iterator[tuple[Any, Any]]:
+    """Yield the key and partition of each row."""
+    return zip(rows.column(KEY).to_pylist(), rows.column(PATH).to_pylist(), strict=True)
 
 
 def _array(numbers: Numbers) -> Any:

@@ -163,6 +163,27 @@ def test_an_inserted_row_replaces_no_other_one(kind, case, index):
     assert table.timeline.completed("commit", "deltacommit") == commits
 
 
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_global_index_has_an_inserted_key_once(kind, index):
+    """A key in another partition is not inserted beside its row; a merge that deletes that row moves it."""
+    kept = {"hoodie.metadata.enable": True, "hoodie.metadata.record.index.enable": True}
+    settings = {**SETTINGS, "hoodie.index.type": index, **(kept if index == "RECORD_INDEX" else {})}
+    table = writes.open_table(writes.create_table(kind[1], **{"hoodie.table.type": kind[0]}), **settings)
+    table.upsert(pa.table({"id": ["a", "b"], "region": ["eu", "eu"], "ts": [1, 1]}))
+    merge = table.merge(pa.table({"id": ["a", "b"], "region": ["us", "eu"], "ts": [2, 2]}), ["id", "region"])
+    merge = merge.when_matched_update().when_not_matched_insert()
+    with pytest.raises(RefusedError, match=r"key 'a' in partition 'us' is in partition 'eu'.* not committed"):
+        merge.execute()
+    done = merge.when_not_matched_by_source_delete().execute()
+    assert (done.rows_inserted, done.rows_updated, done.rows_deleted) == (1, 1, 1)
+    shown = sorted(table.rows().to_arrow().to_pylist(), key=str)
+    assert shown == [{"id": "a", "region": "us", "ts": 2}, {"id": "b", "region": "eu", "ts": 2}]
+    for key in "ab":
+        assert table.rows(where=("id", "=", key)).to_arrow().num_rows == 1
+    assert not table.check(contents=True)
+
+
 def test_numbers_for_a_text_are_those_of_an_upsert(tmp_path):
     """Whichever statement stores them, and whichever clause: Java's texts, as in Apache Hudi."""
     rows = pa.table({"id": ["a", "b", "c"], "v": [1e7, float("nan"), -0.0], "n": [1, 2, 3]})
