@@ -14,7 +14,7 @@ from hudi_py.fsview.held import HeldFiles
 from hudi_py.fsview.needed import NeededFiles
 from hudi_py.fsview.needs import Pending
 from hudi_py.model.files import newest_by_group, parse_data_file
-from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.lease import Lease
 from hudi_py.model.records import ClusteringPlan, CommitMetadata, CompactionPlan
 from hudi_py.runtime.log import log
@@ -334,11 +334,18 @@ def _pending_compactions(timeline: Timeline, contents: Contents) -> dict[GroupKe
 def _compaction_plan(contents: Contents, instant: Instant) -> CompactionPlan:
     try:
         return contents.compaction_plan(instant)
-    except CorruptMetadata as error:
+    except (CorruptMetadata, NotFound) as error:
+        if isinstance(error, NotFound) and not _is_inflight(instant, contents):
+            raise  # withdrawn since, so whoever loads the timeline again finds it gone
         raise CorruptMetadata(
             f"{error}. It is unknown which files that {instant.action.value} needs, so nothing is judged; hudi-py "
             "recover shows whether it can be removed"
         ) from error
+
+
+def _is_inflight(instant: Instant, contents: Contents) -> bool:
+    found = contents.store.load().find(instant.requested_time, instant.action)
+    return found is not None and found.state is State.INFLIGHT
 
 
 def _pending_clustering(timeline: Timeline, contents: Contents) -> dict[GroupKey, str]:

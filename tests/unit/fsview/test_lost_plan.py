@@ -1,0 +1,31 @@
+"""A pending compaction whose plan is gone: a slice that nobody knows of may have been opened by it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.model.instant import Action, Instant, State
+from support import writes
+
+TIME = "20260101230000000"
+
+
+@pytest.mark.parametrize("action", [Action.COMPACTION, Action.LOG_COMPACTION])
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_pending_compaction_without_its_plan_is_damage_and_says_what_to_do(version, action):
+    """It is inflight without a requested file, as after an interrupted withdrawal; a withdrawn one is just gone."""
+    storage = writes.create_table(version, **{"hoodie.table.type": "MERGE_ON_READ"})
+    writes.upsert(storage, writes.OLD)
+    store = writes.open_table(storage).contents.store
+    requested = store.request(action, TIME, b"")
+    store.transition(requested)
+    store.remove(requested)
+    with pytest.raises(CorruptMetadata, match="hudi-py recover shows"):
+        writes.rows_of(storage)
+    opened = writes.open_table(storage)
+    assert opened.timeline.pending(action)
+    store.remove(Instant(TIME, action, State.INFLIGHT))
+    with pytest.raises(NotFound):
+        opened.rows()
+    assert len(writes.rows_of(storage)) == len(writes.OLD)
