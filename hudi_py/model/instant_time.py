@@ -15,7 +15,6 @@ from hudi_py.errors import ConfigError, CorruptMetadata
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _CALENDAR_BEGINS: Final = datetime(1, 1, 1)  # noqa: DTZ001 - of any zone
 _CALENDAR_ENDS: Final = datetime(9999, 12, 31, 23, 59, 59, 999_000)  # noqa: DTZ001 - of any zone
-_FORMAT: Final = "%Y%m%d%H%M%S"
 # Smaller than every time, so that nothing counts as older.
 _NO_LIMIT: Final = "00000000000000000"
 # 06:30:00 or 063000 after the date, without a fraction; not the seconds of an offset.
@@ -116,8 +115,10 @@ def parse_instant_time(text: str, zone: tzinfo) -> datetime:
     digits = text + "999" if len(text) == 14 else text[:17]
     if len(digits) != 17 or not digits.isdigit():
         raise ValueError(f"{text!r} is not an instant time")
-    moment = datetime.strptime(digits[:14], _FORMAT).replace(tzinfo=zone)
-    return moment + timedelta(milliseconds=int(digits[14:]))
+    # Not strptime, which takes twice as long: the page of a table asks for tens of thousands.
+    year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:8])
+    hour, minute, second = int(digits[8:10]), int(digits[10:12]), int(digits[12:14])
+    return datetime(year, month, day, hour, minute, second, int(digits[14:]) * 1000, zone)
 
 
 def next_instant_time(now: datetime, last: str | None) -> str:
