@@ -16,9 +16,13 @@ back to savepoints;
 upserts, compacts and cleans in between; ``--sequences`` says how often, each time in another order. None is begun
 after ``--minutes``.
 
+``questions`` asks a ``--release`` of Apache Hudi and us the same about tables that it made at random, of its own table
+version or of ``--table-version``.
+
 ``histories`` plays that many random histories of all services against a model of the rows (``tests/property``),
 prints each that breaks a law, as short as it can be made, and in the end the seeds and how often each step was done or
-refused. The exit code is 1 when a law was broken. Only ``hudi`` and ``matrix`` need Spark and Java.
+refused. The exit code is 1 when a law was broken. Only ``hudi``, ``matrix`` and
+``questions`` need Spark and Java.
 """
 
 from __future__ import annotations
@@ -39,7 +43,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 def main() -> int:
     """Run as the arguments say."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["histories", "simulation", "processes", "hudi", "matrix"])
+    parser.add_argument("what", choices=["histories", "simulation", "processes", "hudi", "matrix", "questions"])
     parser.add_argument("--sequences", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1, help="of the first; the others count up")
     parser.add_argument("--jobs", type=int, default=1)
@@ -52,9 +56,10 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=25, help="of each of these processes")
     parser.add_argument("--place", default="file", help="storage and lock of the processes")
     parser.add_argument("--release", default="1.1.1", help="of Apache Hudi")
+    parser.add_argument("--table-version", type=int, default=None, help="of the tables that are asked about")
     given = parser.parse_args()
-    if given.what == "matrix":
-        return _matrix(given)
+    if given.what in ("matrix", "questions"):
+        return _matrix(given) if given.what == "matrix" else _questions(given)
     if given.what != "histories":
         return _simulations(given) if given.what == "simulation" else _processes(given)
     from support.history_runner import Failure
@@ -216,6 +221,42 @@ def _matrix(given: argparse.Namespace) -> int:
     spark.stop()
     print(f"Hudi {given.release}: {cases} tables, {broken} of them wrong")
     return 1 if broken else 0
+
+
+def _questions(given: argparse.Namespace) -> int:
+    """Ask about tables; one about which the answers differ is kept."""
+    import os
+    import shutil
+    import tempfile
+
+    sys.path.insert(0, str(ROOT / "tools"))
+    from real_hudi import TABLE_VERSION, RealHudi
+
+    from support.questions import Asked
+
+    logging.getLogger("hudi_py").setLevel(logging.CRITICAL + 1)
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    peer, differing, counts = RealHudi(given.release), 0, Counter[str]()
+    until_s = time.monotonic() + given.minutes * 60
+    for seed in range(given.seed, given.seed + given.sequences):
+        if time.monotonic() > until_s:
+            break
+        folder = Path(tempfile.mkdtemp(prefix="questions"))
+        asked = Asked(peer, folder / "t", seed, given.table_version or TABLE_VERSION[given.release])
+        asked.play(steps=7, questions=24)
+        counts += asked.counts
+        print(f"seed {seed}: {asked.counts.total()} questions, {len(asked.differences)} differ", flush=True)
+        if asked.differences:
+            differing += 1
+            print(f"{folder}\n{asked}", flush=True)
+        else:
+            shutil.rmtree(folder)
+    peer.close()
+    for what, count in sorted(counts.items()):
+        print(f"  {count:6} {what}")
+    print(f"Hudi {given.release}: about {differing} tables the answers differ")
+    return 1 if differing else 0
 
 
 def _one(seed: int) -> tuple[object, Counter[str]]:
