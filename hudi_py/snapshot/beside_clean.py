@@ -5,8 +5,8 @@ A running clean deletes the files of its plan in any order and records that only
 window, the folders in its plan are listed: when the time is asked for, and again after the files of the snapshot were
 listed.
 
-A clean that begins while rows are read may delete files of the snapshot, if that has not been the latest for long. The
-error that ends the read then names the clean.
+A clean that begins while rows are read may delete files of the snapshot, if that has not been the latest for long. So
+may a rollback or restore that undoes a write of the snapshot. The error that ends the read then names which.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from hudi_py.model.holes import holes_of
 from hudi_py.model.instant import Action
 from hudi_py.model.records import CleanerPlan
 from hudi_py.timeline.cleaned import clean_that_took
+from hudi_py.timeline.completions import undoing
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -62,7 +63,8 @@ def refuse_what_a_clean_took(contents: Contents, timeline: Timeline, context: Vi
 
 def lost_meanwhile(contents: Contents, file_slice: FileSlice, error: NotFound) -> NotFound:
     """
-    The error for a file that was deleted while rows were read; it names the clean that planned to delete the file.
+    The error for a file that was deleted while rows were read; it names the clean that planned to delete the file, or
+    what undid the write that made it.
 
     Args:
         contents: Reads the table's instants; the timeline is loaded again.
@@ -71,7 +73,10 @@ def lost_meanwhile(contents: Contents, file_slice: FileSlice, error: NotFound) -
     """
     clean = clean_that_took(contents, file_slice.partition_path, file_slice.file_names)
     if clean is None:
-        return error
+        files = (file_slice.base_file, *file_slice.log_files)
+        undo = undoing(contents, {file.instant_time for file in files if file is not None})
+        way_out = "undid the write that made it while rows were read; open the table and read again"
+        return error if undo is None else NotFound(f"{error}: {undo} {way_out}")
     return NotFound(
         f"{error}: {clean} deleted it while rows were read; open the table and read again, under a lease that keeps "
         "its files (table.lease(ttl=...), hudi-py lease run), or have cleans keep more than the longest read takes "

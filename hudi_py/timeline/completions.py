@@ -131,6 +131,21 @@ def undone_writes(contents: Contents, timeline: Timeline, *, after: str = "") ->
     return found
 
 
+def undoing(contents: Contents, times: Iterable[str]) -> Instant | None:
+    """
+    The newest rollback or restore, pending or completed, that undoes a write of one of these requested times.
+
+    Args:
+        contents: Reads the table's instants; the timeline is loaded again.
+        times: Requested times of writes.
+    """
+    wanted = frozenset(times)
+    newest_first = sorted(contents.store.load().of(_UNDOES), key=lambda each: each.requested_time, reverse=True)
+    return next(
+        (by for by, content in contents_of(contents, newest_first) if wanted & (undone_by(content) or set())), None
+    )
+
+
 def _reruns(content: object) -> set[str]:
     """What a rollback undid and may have run again since. Restores go back to before a plan, which then is deleted."""
     if not isinstance(content, RollbackMetadata):

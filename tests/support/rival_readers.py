@@ -126,10 +126,12 @@ class Follower:
 
 
 def _may_pass(error: HudiError) -> bool:
-    """Whether the same reading can succeed later: the storage failed, or what is pending has to end first."""
+    """Whether the same reading can succeed later: the storage failed, something has to end first or was just undone."""
     if isinstance(error, RefusedError):
         return "may still complete" in str(error) or "finish it first" in str(error)
-    return isinstance(error, StorageError) and not isinstance(error, NotFound)
+    if isinstance(error, NotFound):  # nothing keeps a write from being undone while somebody reads it without a lease
+        return "undid the write" in str(error)
+    return isinstance(error, StorageError)
 
 
 def missed(table: Table, told: list[Shown]) -> list[str]:

@@ -1,10 +1,10 @@
-"""A table that was opened long before its files are listed: the error names the clean that deleted them."""
+"""Files that are gone when their rows are read: the error names what took them, and says what to do."""
 
 from __future__ import annotations
 
 import pytest
 
-from hudi_py.errors import ConflictError
+from hudi_py.errors import ConflictError, NotFound
 from support import writes
 from support.writes import open_table, upsert
 
@@ -22,3 +22,30 @@ def test_the_error_names_the_clean_and_the_way_out(version):
     (clean,) = open_table(storage, **PLAIN).clean(commits_retained=1)
     with pytest.raises(ConflictError, match=rf"clean {clean.instant}.*table\.lease"):
         snapshot.rows().to_arrow()
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("read", ["rows", "changes"])
+@pytest.mark.parametrize("service", ["rollback", "restore"])
+def test_the_error_names_what_undid_the_write(version, kind, read, service):
+    """Between the listing and the reading; the rows of before can then be read."""
+    storage = writes.create_table(version, **{"hoodie.datasource.write.table.type": kind})
+    upsert(storage, writes.OLD, **PLAIN)
+    table = open_table(storage, **PLAIN)
+    (first,) = table.timeline.writes.completed()
+    if service == "restore":
+        table.create_savepoint(first.requested_time)
+    upsert(storage, [{**writes.OLD[0], "id": "another", "region": "new"}], **PLAIN)
+    table = open_table(storage, **PLAIN)
+    second = table.timeline.writes.completed()[-1]
+    rows = (
+        table.rows()
+        if read == "rows"
+        else table.changes(first.completion_time or first.requested_time, with_deletes=True)
+    )
+    other = open_table(storage, **PLAIN)
+    getattr(other, service)(second.requested_time if service == "rollback" else first.requested_time)
+    with pytest.raises(NotFound, match=rf"{service} \d+ .*undid the write.*open the table and read again"):
+        rows.to_arrow()
+    assert len(open_table(storage, **PLAIN).rows().to_arrow()) == len(writes.OLD)
