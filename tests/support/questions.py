@@ -141,7 +141,7 @@ class Asked:
         maker = _Maker(self, drawn, chance)
         for number in range(steps):
             maker.step(number)
-        for number in range(questions):
+        for number in range(questions if self.path.exists() and self._writes() else 0):
             self._ask(chance, drawn, maker, number)
 
     def __str__(self) -> str:
@@ -287,7 +287,7 @@ class _Maker:
         """One action; one that the release refuses is told and left out."""
         chance, drawn = self._chance, self._drawn
         actions = ["upsert"] * 6 + ["insert", "delete", "delete", "bulk_insert", "insert_overwrite", "cluster", "clean"]
-        actions += ["undo", "archive"]
+        actions += ["archive", *(["undo"] if number > 1 else [])]
         if drawn.is_merge_on_read:
             actions += ["compact", "compact"]
             is_simple = "," not in drawn.settings["hoodie.datasource.write.recordkey.field"]
