@@ -70,7 +70,10 @@ class WriteTarget:
         try:
             self._table = self._open()
         except TableNotFound:
-            new_table_properties(settings)  # raises for invalid settings now, not at the first write
+            try:
+                new_table_properties(settings)  # raises for invalid settings now, not at the first write
+            except ConfigError as error:  # the path may be a wrong one, so it is told that no table is there
+                raise ConfigError(f"there is no table at {storage.root}, and none can be created: {error}") from error
 
     @property
     def known(self) -> TableView | None:

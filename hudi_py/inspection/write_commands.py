@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hudi_py.writing.commit_words import CommitWords
     from hudi_py.writing.result import WriteResult
 
+_WHERE: Final = "Condition that the rows meet, as for hudi-py read. Repeatable: all have to be met."
 _CLAUSE: Final = '"ACTION [if CONDITION]"'
 _OPERATIONS: Final = ("upsert", "insert", "bulk_insert", "delete", "insert_overwrite", "insert_overwrite_table")
 
@@ -123,27 +124,27 @@ def write(service: WriteService, words: CommitWords, files: tuple[str, ...], ope
 
 @click.command()
 @click.argument("table", shell_complete=complete.tables)
-@click.option("--where", required=True, help="Condition that the rows meet, as for hudi-py read.")
+@click.option("--where", multiple=True, required=True, metavar="CONDITION", help=_WHERE)
 @command
 @_writing
-def delete(service: WriteService, words: CommitWords, where: str) -> WriteResult:
-    """Delete the rows that meet a condition, in one commit."""
+def delete(service: WriteService, words: CommitWords, where: tuple[str, ...]) -> WriteResult:
+    """Delete the rows that meet all conditions, in one commit."""
     from hudi_py.table_statements import rows_to_delete
 
-    return service.change(rows_to_delete(where), "DELETE", words)
+    return service.change(rows_to_delete([*where]), "DELETE", words)
 
 
 @click.command()
 @click.argument("table", shell_complete=complete.tables)
 @click.option("--set", "values", multiple=True, required=True, metavar="COLUMN=EXPRESSION", help="Repeatable.")
-@click.option("--where", help="Condition that the rows meet, as for hudi-py read. Default: all rows.")
+@click.option("--where", multiple=True, metavar="CONDITION", help=f"{_WHERE} Default: all rows.")
 @command
 @_writing
-def update(service: WriteService, words: CommitWords, values: tuple[str, ...], where: str | None) -> WriteResult:
+def update(service: WriteService, words: CommitWords, values: tuple[str, ...], where: tuple[str, ...]) -> WriteResult:
     """Give columns of rows new values, in one commit: --set "fare=fare * 2" --set "note='checked'"."""
     from hudi_py.table_statements import rows_to_update
 
-    return service.change(rows_to_update(pairs("--set", values), where or ()), "UPSERT", words)
+    return service.change(rows_to_update(pairs("--set", values), [*where]), "UPSERT", words)
 
 
 @click.command()

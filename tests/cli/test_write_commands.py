@@ -97,6 +97,23 @@ def test_commands_do_what_they_say(run, trips, number):
     assert run("instant", trips, done.json["instant"], "--json").json["state"] == "COMPLETED"
 
 
+@pytest.mark.parametrize("words", [("delete",), ("update", "--set", "v=0")])
+def test_rows_meet_all_conditions_that_are_given(run, trips, words):
+    """As for reading: with the last condition alone more rows would be changed than those that were read before."""
+    conditions = ("--where", "v > 0", "--where", "id = 1", "--where", "v < 1000")
+    rows = run("read", trips, *conditions, "--json").json["rows"]
+    done = run(words[0], trips, *words[1:], *conditions, "--dry-run", "--json").json
+    assert done["rows_updated"] + done["rows_deleted"] == rows == 1
+
+
+def test_write_to_a_place_without_a_table_says_so(run, trips):
+    """The settings that a new one needs are no help where the path is a wrong one."""
+    done = run("write", trips.parent / "tripz", trips.parent / "a.csv")
+    assert done.code == 2
+    assert f"there is no table at {trips.parent / 'tripz'}" in done.err
+    assert "hoodie.table.name" in done.err
+
+
 def test_write_key_given_twice_writes_once(run, trips):
     """The second time nothing is done, and the commit of the first is named."""
     done = run("write", trips, trips.parent / "b.jsonl", "--write-key", "app:1", "--json")
@@ -112,6 +129,8 @@ def test_write_key_given_twice_writes_once(run, trips):
         (("write", "t", "a.csv", "--operation", "replace"), 2),
         (("delete", "t", "--where", "nope = 1"), 2),
         (("update", "t", "--set", "id=7"), 2),
+        (("update", "t", "--set", "v=7", "--where", ""), 2),
+        (("delete", "t", "--where", "v > 0", "--where", " "), 2),
         (("merge", "t", "a.csv", "--on", "id"), 2),
         (("merge", "t", "a.csv", "--on", "id", "--when-matched", "delete if "), 2),
         (("merge", "t", "a.csv", "--on", "id", "--when-not-matched", "update"), 2),
