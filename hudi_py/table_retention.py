@@ -229,6 +229,7 @@ class TableRetention(TableWriting, TableRewriting):
 
         Raises:
             ConfigError: It is not understood, or contradicts itself; the message names the lines. Nothing was changed.
+            RefusedError: A restore, or the rollback of a completed commit, has begun: it would stop half-way.
             ConflictError: Another process holds the table's lock, or rewrites the properties; nothing was changed.
         """
         from hudi_py.config.retention_policy import parse_policy

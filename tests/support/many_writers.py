@@ -17,6 +17,7 @@ from hudi_py.services.rollback.plan import RUN_AGAIN
 from hudi_py.storage.base import Storage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.retry import Retry
+from hudi_py.table_merge import Clause, Merge, Rows
 from hudi_py.table_statements import rows_to_delete, rows_to_update
 from hudi_py.timeline import quarantine
 from hudi_py.timeline.archive import load_archived
@@ -74,6 +75,7 @@ class DuringWhich:
         return results
 
 
+SOURCE = pa.table({"id": ["a", "n"], "region": ["eu", "eu"], "ts": [50, 50]})
 WIDER = ArrowRows(pa.table({"id": ["a"], "region": ["eu"], "ts": [11], "more": ["x"]}))
 
 
@@ -95,6 +97,12 @@ ACTORS: dict[str, Callable[..., Any]] = {
     ),
     "delete where": lambda storage, **settings: service(storage, **settings).change(rows_to_delete("ts > 5"), "DELETE"),
 }
+ACTORS["merge"] = lambda storage, **settings: service(storage, **settings).change(
+    Merge(source=SOURCE, on=("id", "region"), clauses=(Clause(rows=Rows.MATCHED), Clause(rows=Rows.NEW))), "UPSERT"
+)
+ACTORS["insert unknown"] = lambda storage, **settings: service(
+    storage, **{"hoodie.datasource.write.insert.drop.duplicates": True, **settings}
+).write(rows(("a", "eu", 12), ("n", "eu", 12)), "INSERT")
 ACTORS["impatient upsert"] = lambda storage, **settings: service(
     storage, **{"hoodie.write.num.retries.on.conflict.failures": 0, **settings}
 ).write(rows(("a", "eu", 3)), "UPSERT")
@@ -121,9 +129,14 @@ SERVICES: dict[str, Callable[..., Any]] = {
     "orphans": lambda storage, **settings: _open(storage, settings).orphans(older_than="0m", delete=True),
     "undo": lambda storage, **settings: _undo(_open(storage, settings)),
     "maintain": lambda storage, **settings: _all_done(_open(storage, settings).maintain()),
+    "forbid": lambda storage, **settings: _open(storage, settings).forbid_deletion(),
+    "policy": lambda storage, **settings: _open(storage, settings).apply_policy("[keep]\nversions = 1\n"),
+    "empty": lambda storage, **settings: _open(storage, settings).empty_quarantine(),
 }
 _PINNED = frozenset({"restore", "unpin"})
 """They need a savepoint, which the others then find."""
+_OF_QUARANTINE = frozenset({"undo", "empty"})
+"""They need files in quarantine; beside the second their time is over."""
 
 
 def _open(storage: Storage, settings: dict[str, Any]) -> Any:
@@ -183,8 +196,10 @@ def table(
     if "compact logs" in names:
         writes.upsert(storage, [{"id": "d", "region": "eu", "ts": 3}], **settings)
     writes.upsert(storage, [{"id": "d", "region": "eu", "ts": 4}], **settings)
-    if "undo" in names:
-        writes.open_table(storage, **{**settings, "hoodie_py.clean.quarantine": True}).clean(file_versions_retained=1)
+    if _OF_QUARANTINE & set(names):
+        grace = {"hoodie_py.quarantine.grace": "1m"} if "empty" in names else {}
+        quarantining = {**settings, **grace, "hoodie_py.clean.quarantine": True}
+        writes.open_table(storage, **quarantining).clean(file_versions_retained=1)
     return storage
 
 
@@ -268,7 +283,10 @@ def _violation(names: tuple[str, ...], outcome: Outcome, serial: SerialOrders) -
     left = [
         each
         for each in opened.timeline.pending()
-        if each.action not in (Action.ROLLBACK, *RUN_AGAIN) and not opened.contents.is_clustering(each)
+        if each.action not in (Action.ROLLBACK, *RUN_AGAIN)
+        and not opened.contents.is_clustering(each)
+        # Where deletion is forbidden, a clean stays planned until it is allowed again.
+        and not (each.action is Action.CLEAN and "forbid" in names)
     ]
     if left:
         return f"{names}: {outcome}: {left} left pending"

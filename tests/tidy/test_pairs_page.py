@@ -10,7 +10,8 @@ from support.repository import ROOT
 
 PAGE = ROOT / "docs/decisions/pairs.md"
 ACTIONS = ("insert", "change", "drop", "columns", "properties", "compaction", "log compaction", "clustering", "clean",
-           "rollback", "restore", "savepoint", "archival", "indexing", "lease", "orphans", "undo")  # fmt: skip
+           "rollback", "restore", "savepoint", "archival", "indexing", "lease", "orphans", "undo", "switch",
+           "emptying")  # fmt: skip
 
 
 def rows():

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import attrs
 
-from hudi_py.errors import CorruptMetadata, NotFound, RefusedError
-from hudi_py.model.instant import Action
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.deletion import SWITCH
+from hudi_py.timeline.half_undone import refuse_undoing
 from hudi_py.timeline.properties_file import read_properties, update_properties
-from hudi_py.timeline.timeline import Timeline
 
 
 @attrs.frozen(kw_only=True)
@@ -37,7 +35,7 @@ class DeletionService:
         """
         store = self.contents.store
         with store.lock.held("deletion forbid"):
-            self._refuse_undoing(store.load())
+            refuse_undoing(self.contents, "deletion stays allowed")
             if read_properties(store.storage).get(SWITCH) == "false":
                 return False
             update_properties(store.storage, {SWITCH: "false"}, store.clock)
@@ -56,19 +54,3 @@ class DeletionService:
                 return False
             update_properties(store.storage, {SWITCH: None}, store.clock)
         return True
-
-    def _refuse_undoing(self, timeline: Timeline) -> None:
-        begun = list(timeline.pending(Action.RESTORE))
-        for rollback in timeline.pending(Action.ROLLBACK):
-            try:
-                target = self.contents.rollback_plan(rollback).instant_to_rollback
-            except (CorruptMetadata, NotFound):  # it has done nothing, and never will (rule B-7)
-                continue
-            found = None if target is None else timeline.find(target.requested_time)
-            if found is not None and found.is_completed and found.action is not Action.CLEAN:
-                begun.append(rollback)
-        if begun:
-            raise RefusedError(
-                f"{self.contents.store.storage.root}: deletion stays allowed, {begun[0]} is pending and has to delete "
-                "files; finish it first: hudi-py recover"
-            )

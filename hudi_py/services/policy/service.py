@@ -11,6 +11,7 @@ import attrs
 
 from hudi_py.config.retention_policy import RetentionPolicy
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.half_undone import refuse_undoing
 from hudi_py.timeline.policy_file import PROPERTY, forget_policy, store_policy
 from hudi_py.timeline.properties_file import read_properties, update_properties
 
@@ -29,12 +30,15 @@ class PolicyService:
         Put a policy in force, or none; return False if it was in force already.
 
         Raises:
+            RefusedError: A restore, or the rollback of a completed commit, has begun: it would stop half-way.
             ConflictError: Another process holds the table's lock, or rewrites the properties; nothing was changed.
         """
         store = self.contents.store
         storage = store.storage
         with store.lock.held("policy apply"):
             before, mark = read_properties(storage).get(PROPERTY, ""), "" if policy is None else policy.mark
+            if before != mark:
+                refuse_undoing(self.contents, "the retention policy stays as it is")
             if policy is not None:
                 store_policy(storage, policy)  # in any case: the document in force may have been lost
             if before != mark:

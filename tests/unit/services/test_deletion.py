@@ -221,17 +221,25 @@ def test_a_dry_run_shows_the_plan_and_that_it_is_refused():
     assert builder.table().orphans(dry_run=True).verdicts == ()
 
 
-def test_a_restore_that_has_begun_is_finished_first():
+CHANGES = {
+    "switch": lambda table: table.forbid_deletion(),
+    "policy": lambda table: table.apply_policy("[keep]\nversions = 1\n"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_restore_that_has_begun_is_finished_first(change):
     """Half undone, the table would be neither what it was nor what it is to be."""
     builder = history()
     builder.table().create_savepoint(at(3))
     service = builder.table().services.restore()
     service._begin(at(3))
-    with pytest.raises(RefusedError, match="restore"):
-        builder.table().forbid_deletion()
-    assert builder.table().deletion_forbidden is None
+    before = dict(builder.table().config.properties)
+    with pytest.raises(RefusedError, match=r"stays .* pending .* finish it first: hudi-py recover"):
+        CHANGES[change](builder.table())
+    assert dict(builder.table().config.properties) == before
     service.run(at(3))
-    assert builder.table().forbid_deletion()
+    assert CHANGES[change](builder.table())
 
 
 def test_setting_it_twice_and_back():
