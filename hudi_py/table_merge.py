@@ -34,6 +34,7 @@ from hudi_py.table_statements import (
     check_settable,
     logs_before,
     nulls_of,
+    refuse_marked,
     refuse_twice,
     refuse_unordered,
     row_of_nulls,
@@ -177,6 +178,7 @@ class Merge:
             if before is not None:
                 before.check(change.stored, change.updated)
             if change.updated is not None:
+                refuse_marked(change.updated)
                 refuse_unordered(table, change.updated, change.stored)
         parts = [change.updated for change in changes if change.updated is not None]
         updated = sum(part.num_rows for part in parts)
@@ -184,6 +186,7 @@ class Merge:
             new = self.source.take(_array(np.setdiff1d(np.arange(self.source.num_rows), right)))
             inserts = [*self._inserted(new, schema, generator)]
             for part in inserts:
+                refuse_marked(part)
                 refuse_unordered(table, part)
             parts += inserts
         rows = _concat(parts)

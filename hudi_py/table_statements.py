@@ -20,12 +20,13 @@ from hudi_py.formats.arrow_types import compute
 from hudi_py.formats.conform import conform_array
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.stored_values import as_spark_casts, java_text
+from hudi_py.model.words import counted
 from hudi_py.rows.bound_where import bound_filters
 from hudi_py.rows.condition import Condition, Where
 from hudi_py.rows.expression import Expression
 from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.log_rules import log_rules_of
-from hudi_py.rows.precedence import merge_rules_of, refuse_nulls
+from hudi_py.rows.precedence import DELETED_COLUMN, delete_mask, merge_rules_of, refuse_nulls
 from hudi_py.rows.stored_keys import FILE, KEY, PATH
 from hudi_py.rows.where import conditions_of
 from hudi_py.table_view import TableView
@@ -123,6 +124,7 @@ class _Update:
         stored = table.rows(where=self.conditions, with_meta=True).to_arrow()
         batches = [with_values(batch, self.expressions, schema, batch) for batch in stored.to_batches()]
         rows = pa.Table.from_batches(batches, schema=stored.schema)
+        refuse_marked(rows)
         refuse_twice(rows, "the table has")
         before = logs_before(table)
         if before is not None:
@@ -273,6 +275,22 @@ def refuse_unordered(table: TableView, rows: pa.Table, stored: pa.Table | None =
         if stored is not None:
             lacks = compute.and_not(lacks, compute.is_null(stored.column(name)))
         refuse_nulls(name, compute.sum(lacks).as_py() or 0)
+
+
+def refuse_marked(rows: pa.Table) -> None:
+    """
+    Raise if rows that a statement updates or inserts are marked as deleted: an upsert would delete them.
+
+    Raises:
+        WriteError: They are.
+    """
+    marks = delete_mask(rows)
+    count = 0 if marks is None else compute.sum(marks).as_py() or 0
+    if count:
+        raise WriteError(
+            f"{counted(count, 'row')} would be marked as deleted ({DELETED_COLUMN}), which neither an update nor a "
+            "merge does; delete such rows by a condition (delete, when_matched_delete), or upsert them"
+        )
 
 
 def refuse_twice(rows: pa.Table | None, who: str) -> None:

@@ -93,8 +93,11 @@ def is_taken_back(storage, name):
 def _is_within(inner, outer):
     if inner.minimum is None:
         return True
-    low, high, least, most = (
-        (math.isnan(each), each) if isinstance(each, float) else (False, each)
-        for each in (inner.minimum, inner.maximum, outer.minimum, outer.maximum)
-    )
+    low, high, least, most = map(_ordered, (inner.minimum, inner.maximum, outer.minimum, outer.maximum))
     return least <= low <= high <= most
+
+
+def _ordered(value):
+    """NaN equals NaN, and is greater than all other numbers."""
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return (is_nan, 0.0 if is_nan else value)

@@ -171,3 +171,28 @@ def test_a_merge_that_inserts_names_nulls_that_match_nothing(tmp_path):
     hudi_py.write(tmp_path / "t", rows, settings=settings)
     with pytest.raises(WriteError, match="'p', which is null in 1 row of"):
         hudi_py.open_table(tmp_path / "t").merge(rows, ["id", "p"]).when_not_matched_insert().execute()
+
+
+MARKED = {
+    "update": lambda table, _: table.update({"_hoodie_is_deleted": True}, where="id = 'a'"),
+    "matched": lambda table, rows: table.merge(rows.slice(0, 1), "id").when_matched_update().execute(),
+    "new": lambda table, rows: table.merge(rows.slice(1), "id").when_not_matched_insert().execute(),
+    "left": lambda table, rows: (
+        table.merge(rows.slice(1), "id").when_not_matched_by_source_update({"_hoodie_is_deleted": "true"}).execute()
+    ),
+}
+
+
+@pytest.mark.parametrize("statement", MARKED)
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_statement_marks_no_rows_as_deleted(kind, statement, tmp_path):
+    """It would delete what it says to update or insert; rows of a source that are not marked are taken."""
+    rows = pa.table({"id": ["a", "b"], "_hoodie_is_deleted": [True, True]})
+    settings = {**SETTINGS, "hoodie.datasource.write.table.type": kind}
+    hudi_py.write(tmp_path, pa.table({"id": ["a"], "_hoodie_is_deleted": [False]}), settings=settings)
+    table = hudi_py.open_table(tmp_path)
+    with pytest.raises(WriteError, match="1 row would be marked as deleted"):
+        MARKED[statement](table, rows)
+    assert table.refresh().rows().to_arrow().num_rows == 1
+    merge = table.merge(rows.set_column(1, "_hoodie_is_deleted", pa.array([None, False])), "id")
+    assert merge.when_matched_update().when_not_matched_insert().execute().rows_inserted == 1
