@@ -158,10 +158,13 @@ def _table_of(data: Any, stored: Callable[[], pa.Schema | None]) -> pa.Table:
 def _reader_of(data: Any) -> pa.RecordBatchReader:
     """
     Raises:
-        ConfigError: The stream has a type that Arrow for Python does not know, or is one of values, not of rows.
+        ConfigError: The stream has a type that Arrow does not know here, objects of Python, or values and no rows.
     """
     if isinstance(data, pa.RecordBatchReader):
         return data
+    for name, kind in data.schema.items() if _is_of("polars", data) and hasattr(data, "schema") else ():
+        if str(kind) == "Object":  # Arrow gets bytes, without a word of what they are
+            raise ConfigError(f"column {name!r} has objects of Python, which no table can store; make values of them")
     try:
         return pa.RecordBatchReader.from_stream(data)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -169,8 +172,12 @@ def _reader_of(data: Any) -> pa.RecordBatchReader:
 
 
 def _is_pandas(data: Any) -> bool:
-    # By name, so that pandas need not be installed or imported.
-    return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns")
+    return _is_of("pandas", data) and hasattr(data, "columns")
+
+
+def _is_of(package: str, data: Any) -> bool:
+    """Whether a package made *data*: by name, so that it need not be installed or imported."""
+    return type(data).__module__.partition(".")[0] == package
 
 
 def _is_paths(data: Any) -> bool:

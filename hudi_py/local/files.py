@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,14 +42,14 @@ def read_files(paths: Sequence[_Path], stored: pa.Schema | None) -> pa.Table:
         stored: Columns of the table, if it exists; values in CSV and JSON files are read as these types.
 
     Raises:
-        ConfigError: There is no such file, or its name does not end like that of a known kind.
+        ConfigError: There is no such file, its name does not end like that of a known kind, or two of its columns have
+            one name.
         WriteError: A file is damaged, or the files have a column with different types.
     """
-    tables = [_read_file(os.fspath(path), stored) for path in paths]
-    try:
-        return pa.concat_tables(tables, promote_options="default")
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise WriteError(f"the files do not fit together: {error}") from error
+    names = [os.fspath(path) for path in paths]
+    tables = [_read_file(name, stored) for name in names]
+    _together(names, [table.schema for table in tables])  # raises with the names of files
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def parquet_stream(paths: Sequence[_Path]) -> RowStream | None:
@@ -58,7 +59,7 @@ def parquet_stream(paths: Sequence[_Path]) -> RowStream | None:
     names = [os.fspath(path) for path in paths]
     if {_kind_of(name) for name in names} != {".parquet"}:
         return None
-    schema = _together([_opened(name).schema_arrow.remove_metadata() for name in names])
+    schema = _together(names, [_opened(name).schema_arrow.remove_metadata() for name in names])
     return RowStream(schema, lambda: (batch for name in names for batch in _parquet_batches(name, schema)))
 
 
@@ -86,11 +87,30 @@ def _parquet_batches(path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _together(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    try:
-        return pa.unify_schemas(list(schemas), promote_options="default")
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise WriteError(f"the files do not fit together: {error}") from error
+def _together(paths: Sequence[str], schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """
+    Return the columns of all files.
+
+    Raises:
+        ConfigError: A file has two columns of one name.
+        WriteError: A column has types in two files that are not one.
+    """
+    found: dict[str, tuple[str, pa.Field[Any]]] = {}
+    for path, schema in zip(paths, schemas, strict=True):
+        twice = [name for name, count in Counter(schema.names).items() if count > 1]
+        if twice:
+            raise ConfigError(f"{path}: several columns are called {twice[0]!r}; rename or drop all but one")
+        for field in schema:
+            first, known = found.setdefault(field.name, (path, field))
+            try:
+                (both,) = pa.unify_schemas([pa.schema([known]), pa.schema([field])], promote_options="default")
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise WriteError(
+                    f"column {field.name!r} is {known.type} in {first} and {field.type} in {path}; write the files one "
+                    "after the other, or give the column one type in both"
+                ) from error
+            found[field.name] = (first if both.type == known.type else path, both)
+    return pa.schema([field for _, field in found.values()])
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from datetime import date, datetime, timezone
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -330,3 +331,38 @@ def test_what_cannot_be_stored_is_refused_as_such(case, tmp_path):
     with pytest.raises((ConfigError, WriteError), match=r"v|Series|128"):
         hudi_py.write(tmp_path / "t", REFUSED[case](), settings=SETTINGS)
     assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize("end", ["parquet", "csv"])
+def test_files_that_do_not_fit_together_are_named(end, tmp_path):
+    """With the column and both types; numbers of one kind after the other are no fault of the rows."""
+    write = pq.write_table if end == "parquet" else pc.write_csv
+    first, second = tmp_path / f"a.{end}", tmp_path / f"b.{end}"
+    write(pa.table({"id": ["a"], "n": [1]}), first)
+    write(pa.table({"id": ["b"], "n": [0.5]}), second)
+    message = rf"column 'n' is int64 in .*a\.{end} and double in .*b\.{end}; write the files one after the other"
+    with pytest.raises(WriteError, match=message):
+        hudi_py.write(tmp_path / "t", [first, second], settings=SETTINGS)
+    if end == "csv":
+        return  # numbers of text files are read as those of the table
+    for path in (first, second):
+        hudi_py.write(tmp_path / "t", path, settings=SETTINGS)
+    assert sorted(row["n"] for row in hudi_py.open_table(tmp_path / "t").rows().to_arrow().to_pylist()) == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("end", ["parquet", "csv"])
+def test_file_with_two_columns_of_one_name_is_named(end, tmp_path):
+    """Alone, and beside another one."""
+    write = pq.write_table if end == "parquet" else pc.write_csv
+    first, twice = tmp_path / f"a.{end}", tmp_path / f"c.{end}"
+    write(pa.table({"id": ["a"], "n": [1]}), first)
+    write(pa.Table.from_arrays([pa.array(["a"]), pa.array([1]), pa.array([2])], ["id", "n", "n"]), twice)
+    for paths in ([twice], [first, twice]):
+        with pytest.raises(ConfigError, match=rf"c\.{end}: several columns are called 'n'"):
+            hudi_py.write(tmp_path / "t", paths, settings=SETTINGS)
+
+
+def test_objects_of_python_are_refused():
+    """A frame has nothing but their addresses in this process."""
+    with pytest.raises(ConfigError, match="column 'o' has objects of Python"):
+        arrow_table(pl.DataFrame({"id": ["a"], "o": [object()]}))
