@@ -259,7 +259,7 @@ class Merge:
         """Return the columns to match on and the number of each row: Arrow cannot join columns of every type."""
         # In the types of the table: Arrow joins no columns of different types, and a cast of stored values could lose
         # some.
-        keys = pa.table({each: as_stored(rows.column(each), schema.field(each)) for each in self.on})
+        keys = pa.table({each: _comparable(as_stored(rows.column(each), schema.field(each))) for each in self.on})
         return keys.append_column(name, pa.array(range(rows.num_rows), pa.int64()))
 
     # --- rows of the table --------------------------------------------------------------------------------------------
@@ -347,6 +347,11 @@ def _refuse_elsewhere(new: pa.Table, stored: pa.Table, deleted: pa.Table | None)
 def _places_of(rows: pa.Table) -> Iterator[tuple[Any, Any]]:
     """Yield the key and partition of each row."""
     return zip(rows.column(KEY).to_pylist(), rows.column(PATH).to_pylist(), strict=True)
+
+
+def _comparable(column: Any) -> Any:
+    """Return values of which those are the same that SQL calls equal: Arrow joins 0.0 and -0.0 as two."""
+    return compute.add(column, pa.scalar(0.0, column.type)) if pa.types.is_floating(column.type) else column
 
 
 def _array(numbers: Numbers) -> Any:

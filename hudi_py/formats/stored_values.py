@@ -157,6 +157,11 @@ def as_spark_casts(array: Array, target: pa.DataType, _path: str) -> Array:
         rounded = compute.not_equal(cast.cast(pa.float64()), array.cast(pa.float64()))
         if compute.any(rounded).as_py():
             raise pa.ArrowInvalid(f"{array.filter(rounded)[0].as_py()} would be rounded")
+    if pa.types.is_timestamp(was) and pa.types.is_date(target):
+        cut = compute.not_equal(cast.cast(pa.timestamp("us")), array.cast(pa.timestamp("us")))
+        if compute.any(cut).as_py():
+            text = as_hudi_reads(array.filter(cut)[:1], pa.string(), _path)[0].as_py()
+            raise pa.ArrowInvalid(f"{text} is not the beginning of a day, and its time would be cut off")
     return cast
 
 

@@ -13,7 +13,16 @@ from hudi_py.table_statements import expressions_of
 
 ROWS = pa.RecordBatch.from_pylist(
     [
-        {"n": 7, "x": 1.5, "s": "a", "m": Decimal("1.50"), "odd name": 1, "at": -500_000, "big": Decimal(10**37)},
+        {
+            "n": 7,
+            "x": 1.5,
+            "s": "a",
+            "m": Decimal("1.50"),
+            "odd name": 1,
+            "at": -500_000,
+            "day": datetime(2026, 1, 2, tzinfo=timezone.utc),
+            "big": Decimal(10**37),
+        },
         {"n": -7, "x": None, "s": None, "m": None, "odd name": 2, "at": 0, "big": Decimal(-(10**38) + 2)},
     ],
     schema=pa.schema(
@@ -24,6 +33,7 @@ ROWS = pa.RecordBatch.from_pylist(
             ("m", pa.decimal128(9, 2)),
             ("odd name", pa.int64()),
             ("at", pa.timestamp("us", "UTC")),
+            ("day", pa.timestamp("us")),
             ("big", pa.decimal128(38, 0)),
         ]
     ),
@@ -59,6 +69,8 @@ INT, DOUBLE, TEXT, MONEY, BIG = pa.int32(), pa.float64(), pa.string(), pa.decima
         ("x", TEXT, ["1.5", None]),
         ("x * 1e7", TEXT, ["1.5E7", None]),
         ("concat(-0.0 * x, ' ', 'NaN')", TEXT, ["-0.0 NaN", None]),
+        ("day", pa.date32(), [DAY, None]),
+        ("day", TEXT, ["2026-01-02 00:00:00", None]),
         ("at", TEXT, ["1969-12-31 23:59:59.5", "1970-01-01 00:00:00"]),
         ("at || s", TEXT, ["1969-12-31 23:59:59.5a", None]),
         ("s || 'it''s' || n", TEXT, ["ait's7", None]),
@@ -90,6 +102,7 @@ def test_values(text, target, expected):
         ("x / 8", MONEY),
         ("n * 1000000", pa.decimal128(8, 2)),
         ("big * 100", BIG),
+        ("at", pa.date32()),
     ],
 )  # fmt: skip
 def test_value_that_does_not_fit_is_refused(text, target):

@@ -1,5 +1,8 @@
 """Merges with several clauses and conditions: each row is decided by the first clause that it meets, as in SQL."""
 
+from datetime import date, datetime, timezone
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -200,3 +203,41 @@ def test_numbers_for_a_text_are_those_of_an_upsert(tmp_path):
         found.append(sorted(table.rows(columns=["id", "v", "n"]).to_arrow().to_pylist(), key=str))
     assert [row["v"] for row in found[0]] == ["1.0E7", "NaN", "-0.0"]
     assert found[0] == found[1] == found[2]
+
+
+MATCHES = {
+    "zeros": (pa.float64(), [0.0, -0.0, 1.5, None], pa.float64(), [-0.0], [0, 1]),
+    "NaN": (pa.float32(), [float("nan"), 0.0], pa.float64(), [float("nan")], [0]),
+    "nothing": (pa.int64(), [None, 0], pa.int64(), [None], []),
+    "texts": (pa.int64(), [1, 2], pa.string(), ["2"], [1]),
+    "decimals": (pa.decimal128(9, 2), [Decimal("2.00"), Decimal("0.02")], pa.int64(), [2], [0]),
+    "days": (
+        pa.date32(),
+        [date(2026, 1, 2), None],
+        pa.timestamp("us"),
+        [datetime(2026, 1, 2, tzinfo=timezone.utc)],
+        [0],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MATCHES)
+def test_rows_match_that_are_equal_in_sql(case, tmp_path):
+    """In the type of the table's column; null equals nothing."""
+    kind, stored, source_kind, source, matched = MATCHES[case]
+    numbers = list(range(len(stored)))
+    table = table_of({"id": [str(each) for each in numbers], "v": pa.array(stored, kind), "n": numbers}, tmp_path)
+    merge = table.merge(pa.table({"v": pa.array(source, source_kind)}), "v").when_matched_delete()
+    assert merge.execute().rows_deleted == len(matched)
+    left = table.rows(columns=["n"]).to_arrow().column("n").to_pylist()
+    assert sorted(left) == [each for each in numbers if each not in matched]
+
+
+def test_a_time_matches_no_day_that_it_is_not(tmp_path):
+    """Without its hours it would be another value, and other rows were deleted."""
+    table = table_of({"id": ["a"], "v": pa.array([date(2026, 1, 2)])}, tmp_path)
+    merge = table.merge(
+        pa.table({"v": pa.array([datetime(2026, 1, 2, 5, tzinfo=timezone.utc)], pa.timestamp("us"))}), "v"
+    )
+    with pytest.raises(WriteError, match="2026-01-02 05:00:00 is not the beginning of a day"):
+        merge.when_matched_delete().execute()
