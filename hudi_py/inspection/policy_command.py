@@ -96,6 +96,37 @@ def show(common: Common, table: str) -> None:
         say(f"{table} has no policy; the settings of each process decide")
 
 
+@policy.command()
+@click.argument("name", required=False)
+@command
+def profile(common: Common, name: str | None) -> None:
+    r"""
+    Print a policy to begin with, for a common use of a table; without NAME, what there is.
+
+    \b
+    Examples:
+      hudi-py policy profile
+      hudi-py policy profile incremental > policy.toml
+    """
+    from hudi_py.config.policy_profiles import PROFILES, purpose
+
+    if name is None:
+        if common.as_json:
+            print_json([{"name": each, "purpose": purpose(text)} for each, text in PROFILES.items()])
+        else:
+            render.table("profiles", ("name", "for"), [(each, purpose(text)) for each, text in PROFILES.items()])
+        return
+    if name not in PROFILES:
+        raise ConfigError(f"there is no profile {name}; use one of {', '.join(PROFILES)}")
+    if common.as_json:
+        from hudi_py.config.retention_policy import parse_policy
+
+        print_json(policy_entry(parse_policy(PROFILES[name], f"profile {name}")))
+    else:
+        for line in PROFILES[name].splitlines():
+            say(line)
+
+
 def _explain(common: Common, table: str, file: str) -> None:
     # The services themselves, under that policy: what is shown is what they would do.
     looked_at = common.looks_then(common.open(table), dry_run=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 import hudi_py
+from hudi_py.config.policy_profiles import PROFILES
 
 POLICY = """[keep]
 commits = 2
@@ -40,3 +43,26 @@ def test_from_the_document_to_the_table_and_back(run, table, tmp_path):
     assert "removed" in run("policy", "remove", path).out
     file.write_text("[keep]\ncomits = 2")
     assert run("policy", "apply", path, "--file", file).code == 2
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_is_a_policy_that_can_be_applied(run, table, tmp_path, name):
+    """As it is printed; each of its lines has a meaning, and no two profiles keep the same."""
+    path, file = table("cow_cleaned-1.1.1"), tmp_path / "policy.toml"
+    file.write_text(run("policy", "profile", name).out)
+    assert file.read_text() == PROFILES[name]
+    entry = run("policy", "profile", name, "--json").json
+    assert entry == run("policy", "check", path, "--file", file, "--json").json
+    assert {each["name"] for each in run("policy", "profile", "--json").json} == set(PROFILES)
+    assert name in run("policy", "profile").out
+    others = [run("policy", "profile", other, "--json").json["settings"] for other in PROFILES if other != name]
+    assert entry["settings"] not in others
+    assert run("policy", "apply", path, "--file", file).code == 0
+    assert run("maintain", path, "--dry-run").code == 0
+
+
+def test_an_unknown_profile_is_refused_by_name(run):
+    """With those that there are."""
+    refused = run("policy", "profile", "fast")
+    assert refused.code == 2
+    assert "streaming" in refused.err
