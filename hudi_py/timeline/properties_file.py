@@ -16,6 +16,7 @@ from hudi_py.formats.properties import checksum, format_properties, parse_proper
 from hudi_py.model.files import METADATA_FOLDER
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.properties_copies import keep_copy, newest_copy
 from hudi_py.versions.layout import LAYOUT_V1, LAYOUT_V2
 
 PROPERTIES_FILE: Final = ".hoodie/hoodie.properties"
@@ -66,7 +67,7 @@ def _choose(storage: Storage, *, is_repeated: bool = False) -> tuple[dict[str, s
         if unproven is not None:
             return unproven, PROPERTIES_FILE
     if problem is not None:
-        raise problem
+        raise CorruptMetadata(f"{problem}{newest_copy(storage)}") from problem
     # Asked last, since it costs two listings, and only where there is neither file.
     left = _instant_file(storage)
     if left is not None:
@@ -75,7 +76,7 @@ def _choose(storage: Storage, *, is_repeated: bool = False) -> tuple[dict[str, s
             return _choose(storage, is_repeated=True)
         raise CorruptMetadata(
             f"{storage.root}/{PROPERTIES_FILE} is missing, and {left} shows that there is a table; nothing was "
-            "changed. Put the file back from a copy of the table"
+            f"changed. Put the file back from a copy of the table{newest_copy(storage)}"
         )
     raise TableNotFound(
         f"{storage.root} is not a Hudi table: it has no {PROPERTIES_FILE}; check the path and the storage options"
@@ -154,9 +155,11 @@ def update_properties(storage: Storage, changes: Mapping[str, str | None], clock
         merged.pop(key, None)
     if merged == current:
         return
-    content = _format(_with_checksum(merged), clock.now(), "Updated at")
+    now, old = clock.now(), storage.read(PROPERTIES_FILE)
+    content = _format(_with_checksum(merged), now, "Updated at")
+    keep_copy(storage, old, now)
     try:
-        storage.create_new(BACKUP_FILE, storage.read(PROPERTIES_FILE))
+        storage.create_new(BACKUP_FILE, old)
     except AlreadyExists as error:
         raise ConflictError(f"{storage.root}/{BACKUP_FILE} appeared: another writer is changing the table") from error
     storage.replace(PROPERTIES_FILE, content)

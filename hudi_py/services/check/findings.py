@@ -84,7 +84,7 @@ RULES: Final[Mapping[str, Rule]] = {
         _ERROR,
         "hoodie.properties is missing, torn or does not match its checksum",
         "hudi-py recover, or the next write, takes hoodie.properties.backup if that is complete; otherwise put the "
-        "file back from a copy of the table",
+        "file back from a copy of the table; earlier contents are in .hoodie/.aux/hudi_py/properties",
     ),
     "properties-backup": Rule(
         _WARNING,

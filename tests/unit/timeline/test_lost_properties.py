@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pyarrow as pa
 import pytest
 
@@ -11,7 +13,8 @@ from hudi_py.errors import CorruptMetadata, TableNotFound
 from hudi_py.local.rows import ArrowRows
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.memory import MemoryStorage
-from hudi_py.timeline.properties_file import BACKUP_FILE, PROPERTIES_FILE
+from hudi_py.timeline.properties_copies import COPIES_MAX, copies
+from hudi_py.timeline.properties_file import BACKUP_FILE, PROPERTIES_FILE, read_table_config, update_properties
 from hudi_py.write_service import WriteService
 from support import writes
 
@@ -38,6 +41,23 @@ def test_no_new_table_is_created_where_a_timeline_lies(version):
     with pytest.raises(CorruptMetadata, match=r"hoodie\.properties is missing, and \.hoodie/\S+ shows"):
         WriteService(storage, NEW, FixedClock(writes.START), LocalEngine).write(CHANGES, "UPSERT")
     assert {path: storage.read(path) for path in storage.files()} == before
+
+
+def test_what_the_properties_were_is_kept_and_named():
+    """The last ten contents, the oldest first; whoever has lost the file is told where they are."""
+    storage = writes.create_table(9)
+    contents = []
+    for number in range(COPIES_MAX + 3):
+        contents.append(storage.read(PROPERTIES_FILE))
+        update_properties(storage, {"note": str(number)}, FixedClock(writes.START + timedelta(seconds=number)))
+    update_properties(storage, {"note": str(number)}, FixedClock(writes.START))  # nothing changes: no copy
+    assert [storage.read(path) for path in copies(storage)] == contents[-COPIES_MAX:]
+    writes.upsert(storage, writes.OLD, **{"hoodie.metadata.enable": False})
+    newest = copies(storage)[-1]
+    for lose in (lambda: storage.replace(PROPERTIES_FILE, b""), lambda: storage.delete(PROPERTIES_FILE)):
+        lose()
+        with pytest.raises(CorruptMetadata, match=f"before the last change is in \\S*{newest}"):
+            read_table_config(storage)
 
 
 def test_a_creation_that_died_is_no_table_yet():
