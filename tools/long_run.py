@@ -8,9 +8,8 @@ takes the lock, the conflict check, the look at one's own instant or the fence o
 ``--metadata`` gives each table a metadata table with an index of keys, which is compacted every second time.
 ``processes`` lets ``--writers`` real processes change one table, kills and stops some of them, and judges the table; in
 some histories one of them reads the same snapshot under a lease the whole time, one follows the changes, or they go
-back to savepoints;
-``--place`` says under which lock: ``file``, ``zookeeper``, ``dynamodb`` or ``s3``. ``hudi`` does the same with a
-``--release`` of Apache Hudi as one of the writers.
+back to savepoints; ``--place`` says under which lock: ``file``, ``zookeeper``, ``dynamodb`` or ``s3``. A history that
+breaks a law is kept. ``hudi`` does the same with a ``--release`` of Apache Hudi as one of the writers.
 
 ``matrix`` plays each operation by each engine on each kind of table, beside a ``--release`` of Apache Hudi that reads,
 upserts, compacts and cleans in between; ``--sequences`` says how often, each time in another order. None is begun
@@ -148,6 +147,7 @@ def _simulation(case: tuple[int, tuple[str, ...], int, str, str, bool]) -> tuple
 
 
 def _processes(given: argparse.Namespace) -> int:
+    import shutil
     import tempfile
 
     from support.rival_places import PLACES
@@ -156,20 +156,29 @@ def _processes(given: argparse.Namespace) -> int:
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     beside = _beside_hudi(given) if given.what == "hudi" else None
     broken, counts = 0, Counter[str]()
+    until_s = time.monotonic() + given.minutes * 60
+    played = 0
     for seed in range(given.seed, given.seed + given.sequences):
-        with tempfile.TemporaryDirectory() as name, PLACES[given.place](Path(name)) as place:
+        if time.monotonic() > until_s:
+            break
+        folder, played = Path(tempfile.mkdtemp(prefix="history")), played + 1
+        with PLACES[given.place](folder) as place:
             if beside is not None:
-                wrong, counted = beside(Path(name), seed, place)
+                wrong, counted = beside(folder, seed, place)
             else:
-                wrong, counted = play(Path(name), seed, drawn(seed, given.steps, given.writers), place)
+                wrong, counted = play(folder, seed, drawn(seed, given.steps, given.writers), place)
         counts += counted
         broken += bool(wrong)
         print(f"seed {seed}, {given.place}: {counted.total()} steps, {len(wrong)} laws broken", flush=True)
         for each in wrong:
             print(f"  {each}", flush=True)
+        if wrong:
+            print(f"  the table and the notes of all processes are in {folder}", flush=True)
+        else:
+            shutil.rmtree(folder)
     for what, count in sorted(counts.items()):
         print(f"  {count:6} {what}")
-    print(f"seeds {given.seed} to {given.seed + given.sequences - 1}: {broken} histories broke a law")
+    print(f"{played} histories from seed {given.seed} on: {broken} broke a law")
     return 1 if broken else 0
 
 

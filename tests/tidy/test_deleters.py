@@ -31,7 +31,7 @@ OTHERS = {
         *("services.archive.history", "services.archive.service", "services.archive.merge_logs", "timeline.store"),
     },
     "the metadata table": {"mdt.create", "mdt.create_index", "mdt.removal", "mdt.update"},
-    "locks, leases, fences, markers, heartbeats, policies, a copy of the properties": {
+    "locks, leases, fences, markers, heartbeats, policies, copies of the properties": {
         *(
             "timeline.policy_file",
             "txn.attempt",
@@ -41,7 +41,7 @@ OTHERS = {
             "timeline.markers",
             "timeline.heartbeat",
         ),
-        *("timeline.properties_file", "writing.create_table"),
+        *("timeline.properties_copies", "timeline.properties_file", "writing.create_table"),
     },
     "histories of columns, of writes that are no longer on the timeline": {"timeline.column_folder"},
 }
