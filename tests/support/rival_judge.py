@@ -123,6 +123,8 @@ def _finished(arena: Arena) -> Table:
     storage = open_storage(arena.location, arena.storage_options)
     for each in storage.list(".hoodie/.heartbeat"):
         storage.delete(f".hoodie/.heartbeat/{each.name}")
+    if arena.lease_savepoints:  # beside Apache Hudi, which now and then leaves a lock behind that names no owner
+        storage.delete(".hoodie/lock")
     arena.table().allow_deletion()  # whoever had forbidden it for a moment was killed
     arena.table().recover()
     arena.table().rollback_failed_writes()

@@ -26,6 +26,7 @@ from hudi_py.storage.factory import open_storage
 from hudi_py.storage.wrappers import DelegatingStorage, Paths
 from hudi_py.table import Table
 from hudi_py.timeline import quarantine
+from hudi_py.txn.file_lock import FileLock
 from hudi_py.txn.table_lock import TableLock
 from hudi_py.writing.result import WriteResult
 from support.rival_readers import Follower, Leased, Told
@@ -376,8 +377,13 @@ class Worker:
 
 
 def tell_of_lost_locks(worker: Worker) -> None:
-    """Let this process note each lock that it held and that somebody took away, as Apache Hudi does with its file."""
-    check = TableLock.check
+    """
+    Let this process note each lock that it held and that somebody took away, as Apache Hudi does with its file.
+
+    On a local file system it looks whether the file exists and then opens it: between the two it overwrites that of
+    another process, and both hold the lock. The holder notices when it checks, or only when it releases.
+    """
+    check, release = TableLock.check, FileLock.release
 
     def noted(lock: TableLock) -> None:
         try:
@@ -386,7 +392,13 @@ def tell_of_lost_locks(worker: Worker) -> None:
             worker.note({"lock": "was taken away"})
             raise
 
+    def released(lock: FileLock) -> None:
+        if not lock.is_ours():
+            worker.note({"lock": "was taken away"})
+        release(lock)
+
     TableLock.check = noted  # type: ignore[method-assign]
+    FileLock.release = released  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":
