@@ -22,8 +22,8 @@ from support.many_writers import METADATA, contents, rows, service, table
 from support.simulation import SerialOrders
 
 CASES = 12
-HOMES = {"a": "eu", "d": "eu", "b": "us"}
-CONDITIONS = ("ts > 4", "region = 'eu'", "ts < 30 and region = 'us'", "id in ('a', 'n', 'k')", "id = 'd' or ts > 20")
+HOMES = {"a": "eu", "b": "us", "n": "eu", "j": "us"}
+CONDITIONS = ("ts > 4", "region = 'eu'", "ts < 30 and region = 'us'", "id in ('a', 'n')", "id = 'b' or ts > 20")
 NEW, MATCHED, GONE = Clause(rows=Rows.NEW), Clause(rows=Rows.MATCHED), Clause(rows=Rows.MATCHED, deletes=True)
 CLAUSES = ((NEW,), (MATCHED,), (MATCHED, NEW), (GONE, NEW))
 MOVING = {"hoodie.simple.index.update.partition.path": True, "hoodie.record.index.update.partition.path": True}
@@ -74,7 +74,7 @@ class Write:
 
     def __init__(self, chance: random.Random, settings: dict[str, Any], *, deletes_keys: bool) -> None:
         self.is_before = chance.random() < 0.4
-        given = [(key, HOMES.get(key) if chance.random() < 0.7 else None) for key in chance.sample("adbnkj", 2)]
+        given = [(key, HOMES[key] if chance.random() < 0.8 else None) for key in chance.sample([*HOMES], 2)]
         self.given = [(key, home or chance.choice(("eu", "us")), chance.randint(2, 60)) for key, home in given]
         kinds = ["UPSERT", "UPSERT", "INSERT", "INSERT_OVERWRITE", "known", "merge", "merge", "update", "delete"]
         self.kind = chance.choice([*kinds, *["DELETE"] * (2 * deletes_keys)])
