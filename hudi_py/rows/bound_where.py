@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.rows.condition import Condition
-from hudi_py.rows.predicate import Filter, columns_of, filters_of
+from hudi_py.rows.predicate import Filter, columns_of, filters_of, names_in
 from hudi_py.rows.read import chosen_columns
 
 
@@ -26,4 +26,4 @@ def bound_filters(conditions: Sequence[Condition], schema: pa.Schema) -> tuple[F
     if not conditions:
         return ()
     asked = chosen_columns(schema, columns_of(conditions, [*META_COLUMNS, *schema.names]))
-    return filters_of(conditions, asked, schema.names)
+    return filters_of(conditions, asked, [*META_COLUMNS, *names_in(schema)])

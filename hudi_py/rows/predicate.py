@@ -9,7 +9,7 @@ is null if no value is equal and one value is null. A row is returned only if th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -190,17 +190,30 @@ def filters_of(conditions: Sequence[Condition], schema: pa.Schema, names: Iterab
     Bind conditions to the columns of *schema*; one filter for each condition that has to be met.
 
     Args:
-        names: All columns of the table: a word without quotes that names one is not taken as text.
+        names: All columns of the table and fields in them, see `names_in`: a word without quotes that names one is not
+            taken as text, in whatever case, which is the same to Spark SQL.
 
     Raises:
         ConfigError: A value cannot be compared with its column, or a struct has no such field.
     """
-    known = frozenset(names)
+    known = frozenset(name.lower() for name in names)
     # Split at each and, so that each part rules out files and is evaluated on its own, on ever fewer rows.
     parts = [
         part for condition in conditions for part in (condition.parts if isinstance(condition, And) else (condition,))
     ]
     return tuple(Filter(part, map_leaves(part, lambda leaf: _bound(leaf, schema, known))) for part in parts)
+
+
+def names_in(schema: pa.Schema) -> Iterator[str]:
+    """Yield the names of all columns, and of fields of structs as conditions name them: ``a.b``."""
+    return _names_in("", schema)
+
+
+def _names_in(prefix: str, fields: Iterable[Any]) -> Iterator[str]:
+    for field in fields:
+        yield prefix + field.name
+        if isinstance(field.type, pa.StructType):
+            yield from _names_in(f"{prefix}{field.name}.", field.type)
 
 
 def filtered(batch: pa.RecordBatch, filters: Sequence[RowFilter]) -> pa.RecordBatch:
@@ -254,7 +267,7 @@ def _bound(given: Condition, schema: pa.Schema, names: frozenset[str]) -> Leaf:
     values = condition.values if isinstance(condition, IsIn) else (condition.value,)
     for value in values:
         # Spark SQL would compare two columns here; as text, the word would silently select other rows.
-        if isinstance(value, Word) and value.text in names:
+        if isinstance(value, Word) and value.text.lower() in names:
             raise ConfigError(
                 f"{text}: {value.text} is a column, and columns are compared with values only; to compare with that "
                 "text, put it in quotes"

@@ -8,10 +8,13 @@ import random
 import pyarrow as pa
 import pytest
 
+from hudi_py.errors import ConfigError
+from hudi_py.rows.bound_where import bound_filters
 from hudi_py.rows.condition import Column
 from hudi_py.rows.condition_text import parse_condition
 from hudi_py.rows.predicate import Bounds, filtered, filters_of
 from hudi_py.rows.pruning import leaf_may, may_match
+from hudi_py.rows.where import conditions_of
 from support.where_model import SCHEMA, some_condition, some_rows
 
 
@@ -158,3 +161,15 @@ def test_lists_of_floats_know_both_zeros_and_nan():
     }.items():
         (found,) = bound(text, schema)
         assert found.mask(batch).to_pylist() == expected, text
+
+
+@pytest.mark.parametrize("word", ["s", "st", "st.b", "st.deep.x", "_hoodie_record_key", "S", "St.B"])
+@pytest.mark.parametrize("condition", ["s != {}", "s in ('q', {})", "st.b = {}", "not st.deep.x < {}"])
+def test_a_word_that_names_a_column_or_a_field_is_no_text(condition, word):
+    """Spark SQL compares both; as text it chooses other rows, all of them where it is compared with != alone."""
+    deep = pa.struct([("x", pa.string())])
+    schema = pa.schema([("s", pa.string()), ("st", pa.struct([("b", pa.string()), ("deep", deep)]))])
+    with pytest.raises(ConfigError, match=f"{word} is a column"):
+        bound_filters(conditions_of(condition.format(word)), schema)
+    for text in (f"'{word}'", "st.nothing", "a.b", "t"):
+        assert bound_filters(conditions_of(condition.format(text)), schema)

@@ -241,3 +241,38 @@ def test_a_time_matches_no_day_that_it_is_not(tmp_path):
     )
     with pytest.raises(WriteError, match="2026-01-02 05:00:00 is not the beginning of a day"):
         merge.when_matched_delete().execute()
+
+
+@pytest.mark.parametrize(
+    ("condition", "chosen"),
+    [
+        ("st.b = source.st.b", "a"),
+        ("target.st.b != source.st.b", "b"),
+        ("source.st.b = s", "bc"),
+        ("s > source.st.b", ""),
+        ("st.n is null or st.n >= source.st.n", "abc"),
+        ("not st.b = source.s", "ab"),
+    ],
+)
+def test_fields_of_both_sides_are_compared(condition, chosen, tmp_path):
+    """As columns are; null equals nothing."""
+    kind = pa.struct([("b", pa.string()), ("n", pa.int64())])
+    stored = pa.array([{"b": "x", "n": 2}, {"b": "y", "n": 2}, None], kind)
+    table = table_of({"id": ["a", "b", "c"], "st": stored, "s": ["w", "x", "x"]}, tmp_path)
+    given = pa.array([{"b": "x", "n": 1}] * 3, kind)
+    merge = table.merge(pa.table({"id": ["a", "b", "c"], "st": given, "s": ["q"] * 3}), "id")
+    merge.when_matched_delete(where=condition).execute()
+    assert set("abc") - {row["id"] for row in table.rows().to_arrow().to_pylist()} == set(chosen)
+
+
+@pytest.mark.parametrize(
+    "word", ["source.nothing", "source.st.nothing", "target.nothing", "source.s.b", "Source.s", "S"]
+)
+@pytest.mark.parametrize("condition", ["s != {}", "s in ('a', {})", "source.s = {}"])
+def test_a_word_that_names_no_column_of_its_side_is_refused(condition, word, tmp_path):
+    """As text it would differ from every value, and all rows would be deleted."""
+    rows = {"id": ["a"], "st": [{"b": "x"}], "s": ["w"]}
+    table = table_of(rows, tmp_path)
+    merge = table.merge(pa.table(rows), "id").when_matched_delete(where=condition.format(word))
+    with pytest.raises(ConfigError, match=f"there is no column {word}"):
+        merge.execute()
