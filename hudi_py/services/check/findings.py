@@ -221,6 +221,13 @@ RULES: Final[Mapping[str, Rule]] = {
         "roll the later clustering back with hudi-py rollback before anything is written; two processes planned it "
         "without a lock that both shared",
     ),
+    "file-overlooked": Rule(
+        _ERROR,
+        "a write whose time is earlier than that of the file it was built upon: all readers, those of Apache Hudi too, "
+        "take that older file for the newer one, so the write's rows are hidden",
+        "write its rows again, from this file before a clean deletes it; Apache Hudi 0.15 does this to others and to "
+        "itself, with a lock, too: let it write when nobody else does",
+    ),
     "log-undone": Rule(
         Severity.INFO,
         "a log file began with a write that was rolled back; blocks in the log files of its file group undo it, "

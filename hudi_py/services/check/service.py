@@ -35,7 +35,7 @@ from hudi_py.services.check.judge_instants import judge_instants
 from hudi_py.services.check.judge_metadata import judge_metadata
 from hudi_py.services.check.judge_own import judge_own
 from hudi_py.services.check.judge_properties import judge_properties
-from hudi_py.services.check.judge_rewrites import judge_rewrites
+from hudi_py.services.check.judge_rewrites import judge_order, judge_rewrites
 from hudi_py.services.check.log_blocks import read_blocks
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
@@ -125,7 +125,7 @@ class CheckService:
     def _judge(self, facts: TableFacts, table: TableConfig) -> list[Finding]:
         found = [*judge_properties(table.properties), *judge_instants(facts, self.store.folder)]
         found += judge_columns(self.store.storage, facts)
-        found += judge_rewrites(facts)
+        found += (*judge_rewrites(facts), *judge_order(facts))
         found += judge_own(self.store.storage, table.properties, self.store.leases)
         if self._compares:
             found += judge_metadata(facts)

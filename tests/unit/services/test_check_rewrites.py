@@ -1,4 +1,4 @@
-"""File groups that two actions have replaced: rows are there twice, or back, and no file is missing or too many."""
+"""Rows that are there twice, back or hidden, although no file is missing or too many."""
 
 import pytest
 
@@ -29,3 +29,15 @@ def twice(layout, *operations):
 def test_a_group_is_replaced_once_if_by_a_clustering(layout, operations, found):
     """Overwrites and drops hide the rows, however often; each clustering writes them again."""
     assert twice(layout, *operations) == found
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize(
+    ("before", "found"), [(1, []), (3, ["file-overlooked"]), (9, [])], ids=["in-order", "late", "undone"]
+)
+def test_a_write_lies_above_what_it_was_built_upon(layout, before, found):
+    """A base file of Apache Hudi 0.15 with a time before that of the one below it; what was undone hides nothing."""
+    builder = TableBuilder(layout)
+    for number in (1, 2, 3):
+        builder.commit(at(number), {"eu": ["a"]}, previous=at(before) if number == 2 else None)
+    assert [each.code for each in builder.table().check() if each.severity.name == "ERROR"] == found
