@@ -8,10 +8,10 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import pyarrow as pa
@@ -21,6 +21,9 @@ import hudi_py
 from hudi_py.errors import HudiError, RefusedError
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import format_instant_time, parse_instant_time
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Row = dict[str, Any]
 _KEYS = 24
@@ -43,6 +46,7 @@ _TYPES: dict[str, tuple[pa.DataType, Callable[[random.Random], Any]]] = {
     "y": (pa.binary(), lambda chance: bytes(chance.randrange(256) for _ in range(chance.randrange(3)))),
 }
 """Column names to types, and to what makes a value."""
+_SIDES = ("before", "after")
 _REPEATING = ("0.15.0", "1.0.2")
 """Releases whose change logs repeat one row for each that an overwrite deleted (docs/changes.md)."""
 _ALIKE = ("id", "ts", "region", "part", "i", "n", "s", "b")
@@ -130,6 +134,8 @@ class Asked:
     table_version: int
     told: list[str] = attrs.field(factory=list)
     """What was done, and what came of it."""
+    spark: SparkSession | None = None
+    """Has our DataFrames asked, too."""
     counts: Counter[str] = attrs.field(factory=Counter)
     differences: list[str] = attrs.field(factory=list)
 
@@ -176,6 +182,10 @@ class Asked:
             self.differences.append(f"{told}: refused by us: {error}")
             return
         self.counts[form] += 1
+        if self.spark is not None:
+            on_spark = self._on_spark(form, words, where, columns, filters=chance.random() < 0.5)
+            if on_spark != ours:
+                self.differences.append(_difference(f"{told} on Spark", "we", ours, on_spark))
         if form == "change_log":
             replaced = {each.requested_time for each in self._writes() if each.action is Action.REPLACE_COMMIT}
             if self.peer.version not in _REPEATING:
@@ -187,12 +197,7 @@ class Asked:
         elif columns:
             found = canonical_rows({name: row.get(name) for name in columns} for row in found)
         if found != ours and not (form == "changes" and self._may_fall_back(words, found, ours)):
-            missing = [each for each in found if each not in ours]
-            further = [each for each in ours if each not in found]
-            self.differences.append(
-                f"{told}: Hudi has {len(found)} rows, we have {len(ours)}\n    only Hudi: {missing[:4]}\n"
-                f"    only we:   {further[:4]}"
-            )
+            self.differences.append(_difference(told, "Hudi", found, ours))
 
     def _form(self, chance: random.Random, drawn: Sketch, number: int) -> tuple[str, Row, dict[str, str]]:
         """How is read: its name, our arguments, and the options of Apache Hudi."""
@@ -233,20 +238,46 @@ class Asked:
     def _writes(self) -> Sequence[Instant]:
         return hudi_py.open_table(self.path).timeline.writes.completed()
 
+    def _on_spark(self, form: str, words: Row, where: str, columns: list[str], *, filters: bool) -> list[Row]:
+        """Our rows as a DataFrame; the condition is one of the read, or a filter of the query."""
+        assert self.spark is not None
+        forms = {each: True for each in ("read_optimized", "change_log") if each == form}
+        given: Row = {**({} if filters or not where else {"where": where}), **forms}
+        frame = hudi_py.read(self.spark, self.path, **words, **given)
+        frame = frame.where(where) if filters and where else frame
+        return _canonical((row.asDict(True) for row in (frame.select(columns) if columns else frame).collect()), form)
+
     def _ours(self, form: str, words: Row, where: str, columns: list[str]) -> list[Row]:
         table = hudi_py.open_table(self.path)
         given: Row = {**({"where": where} if where else {}), **({"columns": columns} if columns else {})}
         if form == "change_log":
-            return [row for batch in table.change_log(**words) for row in _pylist(batch)]
-        if form == "changes":
-            rows = table.changes(**words, **given)
+            batches = table.change_log(**words)
+        elif form == "changes":
+            batches = table.changes(**words, **given)
         else:
-            rows = table.rows(**words, **given, **({"read_optimized": True} if form == "read_optimized" else {}))
-        return canonical_rows(row for batch in rows for row in _pylist(batch))
+            batches = table.rows(**words, **given, **({"read_optimized": True} if form == "read_optimized" else {}))
+        return _canonical((row for batch in batches for row in batch.to_pylist(maps_as_pydicts="strict")), form)
 
 
-def _pylist(batch: pa.RecordBatch) -> list[Row]:
-    return batch.to_pylist(maps_as_pydicts="strict")
+def _canonical(rows: Iterable[Row], form: str) -> list[Row]:
+    """Rows that can be compared; a change log in the order of its texts, with the columns of Apache Hudi."""
+    if form != "change_log":
+        return canonical_rows(rows)
+    return sorted(
+        ({name: _inner(value) if name in _SIDES else value for name, value in row.items()} for row in rows),
+        key=str,
+    )
+
+
+def _inner(row: Row | None) -> Row | None:
+    return None if row is None else canonical_rows([row])[0]
+
+
+def _difference(told: str, other: str, found: list[Any], ours: list[Any]) -> str:
+    missing = [each for each in found if each not in ours]
+    further = [each for each in ours if each not in found]
+    numbers = f"{other} {len(found)} rows, other than {len(ours)}"
+    return f"{told}: {numbers}\n    only in the first: {missing[:4]}\n    only in the second: {further[:4]}"
 
 
 def _next(instant: str) -> str:
@@ -258,7 +289,7 @@ def _next(instant: str) -> str:
 def _change(row: Row) -> str:
     """A change as text that can be compared: Apache Hudi gives the rows as JSON, with its own columns."""
     sides = []
-    for side in ("before", "after"):
+    for side in _SIDES:
         given = row[side]
         values = (json.loads(given) if isinstance(given, str) else given) or {}
         # Of types that JSON and Arrow show alike.
