@@ -26,6 +26,7 @@ class ErasurePlace(enum.Enum):
     TABLE = "table"
     QUARANTINE = "quarantine"
     METADATA_TABLE = "metadata table"
+    TIMELINE = "timeline"
 
     __hash__ = object.__hash__
 

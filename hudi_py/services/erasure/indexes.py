@@ -11,6 +11,7 @@ neither do its bounds; those of files that are gone may.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -40,8 +41,12 @@ from hudi_py.storage.base import Storage
 NO_ROWS: Final = frozenset({FILES_PARTITION, BLOOM_FILTERS})
 """Partitions of the metadata table that hold neither keys nor values."""
 _SECONDARY: Final = "secondary_index_"
+_ESCAPED: Final = re.compile(r"[\\$\0]")
+_ENDS_OF_VALUE: Final = re.compile(r"(?:[^\\$]|\\.)*\$", re.DOTALL)
 _UNDECIDED: Final = "the index does not tell which partition its record keys belong to"
-_GONE: Final = "it has smallest and largest values of files that are gone, which may have held the keys"
+OF_FILES_GONE: Final = "it has smallest and largest values of files that are gone, which may have held the keys"
+"""Why it is not certain that smallest and largest values are of rows with the keys."""
+_AMBIGUOUS: Final = "its record keys end in the one asked for, behind a dollar sign that may belong to them"
 _WIDENED: Final = "it has a smallest or largest value of a partition that no file there explains"
 
 
@@ -132,13 +137,21 @@ class IndexSearch:
         return ErasureTrace(ErasureHolds.KEYS, keys) if location.partition_path == self.partition else None
 
     def _in_secondary_index(self, key: str) -> ErasureTrace | None:
-        """Keys there are the value, ``$`` and the record key."""
+        """
+        Keys there are the value, ``$`` and the record key.
+
+        A backslash stands before ``$``, a backslash and a null character of either; in 1.0.0 it did not.
+        """
         if not self.wanted.keys:
             return ErasureTrace(ErasureHolds.KEYS, (), _UNDECIDED)
-        found = tuple(each for each in self.wanted.keys if key.endswith(f"${each}"))
+        found = tuple(each for each in sorted(self.wanted.keys) if key.endswith((f"${each}", f"${_escaped(each)}")))
         if not found:
             return None
-        return ErasureTrace(ErasureHolds.KEYS, found, "" if self.partition is None else _UNDECIDED)
+        split = _ENDS_OF_VALUE.match(key)
+        exact = tuple(each for each in found if split is not None and key[split.end() :] == _escaped(each))
+        if not exact:
+            return ErasureTrace(ErasureHolds.KEYS, found, _AMBIGUOUS)
+        return ErasureTrace(ErasureHolds.KEYS, exact, "" if self.partition is None else _UNDECIDED)
 
     def _in_statistics(
         self, record: _Record, partition: str, bounds: Collection[tuple[str, str]], path: str
@@ -155,7 +168,11 @@ class IndexSearch:
         if not self.wanted.keys:
             return ErasureTrace(ErasureHolds.VALUES)
         if partition == COLUMN_STATS:
-            return None if self.is_there(str(read.fields["fileName"])) else ErasureTrace(ErasureHolds.VALUES, (), _GONE)
+            return (
+                None
+                if self.is_there(str(read.fields["fileName"]))
+                else ErasureTrace(ErasureHolds.VALUES, (), OF_FILES_GONE)
+            )
         group = _group(record.key)
         return (
             None
@@ -201,6 +218,10 @@ class IndexSearch:
 def _of_hfile(hfile: HFile, schema: str) -> Iterator[_Record]:
     for key, value in hfile:
         yield _Record(key.decode("utf-8", "surrogateescape"), value, schema)
+
+
+def _escaped(key: str) -> str:
+    return _ESCAPED.sub(r"\\\g<0>", key)
 
 
 def _partition_of(path: str) -> str:

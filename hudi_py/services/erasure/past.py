@@ -21,6 +21,7 @@ from hudi_py.fsview.gone import told_of_lost_archive
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import instant_epoch_ms, parse_instant_time
+from hudi_py.rows.log_records import KEY_COLUMN
 from hudi_py.timeline.archive_entries import stored_instants
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.erasures import load_erasures
@@ -28,6 +29,28 @@ from hudi_py.timeline.quarantine import load_manifest, removals, sizes_held
 from hudi_py.timeline.timeline import WRITES, Timeline
 
 _REMOVING: Final = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
+_STATISTICS: Final = ("recordsStats", "columnStats")
+
+
+@attrs.frozen
+class KeptBounds:
+    """
+    Smallest and largest values of one log file that the commit of Apache Hudi that wrote it keeps, in its own file.
+
+    Hudi's releases for table version 6 write them where the metadata table has column statistics; the archive drops
+    them.
+
+    Args:
+        commit: The commit.
+        partition_path: Partition of the log file.
+        file_name: Name of the log file.
+        keys: Those of the column of record keys.
+    """
+
+    commit: Instant
+    partition_path: str
+    file_name: str
+    keys: frozenset[str]
 
 
 @attrs.frozen(kw_only=True)
@@ -39,12 +62,14 @@ class Past:
         written: Paths of the files that completed commits wrote.
         removed: Path to when it was deleted, in epoch milliseconds, and by what.
         partitions: All partitions that an instant names.
+        bounds: Values that commits of the active timeline keep.
         why_unknown: Why the past is not known as a whole; ``""`` if it is.
     """
 
     written: frozenset[str]
     removed: Mapping[str, tuple[int, str]]
     partitions: frozenset[str]
+    bounds: tuple[KeptBounds, ...] = ()
     why_unknown: str = ""
 
     def last_removal(self, is_there: Collection[str]) -> tuple[int, str]:
@@ -83,11 +108,13 @@ def load_past(
     written: set[str] = set()
     removed: dict[str, tuple[int, str]] = {}
     partitions: set[str] = set()
+    bounds: list[KeptBounds] = []
     for instant, content in _documents(contents, table, timeline):
         is_write = instant.action in WRITES
         try:
             named = list(_written(content) if is_write else _removed(instant.action, content))
             at = 0 if is_write else _moment(contents, instant, content)
+            bounds += (each for each in _bounds(instant, content) if is_counted(each.partition_path))
         except (AttributeError, TypeError) as error:
             raise CorruptMetadata(f"{instant} does not hold what its action holds: {error}") from error
         partitions.update(path for path, _ in named)
@@ -101,7 +128,13 @@ def load_past(
     why = told_of_lost_archive(contents, timeline) or ""
     if unfinished:
         why = why or f"{unfinished[0]} is pending, and may have deleted files already"
-    return Past(written=frozenset(written), removed=removed, partitions=frozenset(partitions), why_unknown=why)
+    return Past(
+        written=frozenset(written),
+        removed=removed,
+        partitions=frozenset(partitions),
+        bounds=tuple(bounds),
+        why_unknown=why,
+    )
 
 
 def last_purge(contents: Contents, partition: str | None) -> tuple[int, str]:
@@ -146,6 +179,26 @@ def _written(content: Any) -> Iterator[tuple[str, list[str]]]:
         yield path, [name.rpartition("/")[2] for name in names]
     for path in content.get("partitionToReplaceFileIds") or ():
         yield path, []
+
+
+def _bounds(instant: Instant, content: Any) -> Iterator[KeptBounds]:
+    for path, stats in (content.get("partitionToWriteStats") or {}).items():
+        for stat in stats:
+            columns = [
+                column
+                for name in _STATISTICS
+                for column in ((stat.get(name) or {}).get("val") or {}).values()
+                if column.get("minValue") is not None or column.get("maxValue") is not None
+            ]
+            if columns:
+                keys = (
+                    each.get(end)
+                    for each in columns
+                    if each.get("columnName") == KEY_COLUMN
+                    for end in ("minValue", "maxValue")
+                )
+                name = str(stat.get("path")).rpartition("/")[2]
+                yield KeptBounds(instant, path, name, frozenset(str(key) for key in keys if key is not None))
 
 
 def _removed(action: Action, content: Any) -> Iterator[tuple[str, list[str]]]:

@@ -3,12 +3,13 @@ Looks into every file of a table that may hold rows or record keys. Read only.
 
 The folders are walked, not listed through the metadata table: a file that nobody lists holds bytes as well. The
 quarantine is looked at before and after them, because a clean or an undo may move files meanwhile. What the timeline,
-its archive, markers and plans hold are names of files, never rows or keys.
+its archive, markers and plans hold are names of files, never rows or keys; only commits of table version 6 may hold
+smallest and largest values of their log files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import attrs
@@ -16,8 +17,10 @@ import attrs
 from hudi_py.fsview.listing import listing_threads, walk_folders
 from hudi_py.mdt.table import METADATA_TABLE_FOLDER
 from hudi_py.model.files import METADATA_FOLDER, PARTITION_METAFILES, join_path, parse_data_file
-from hudi_py.services.erasure.facts import ErasurePlace, ErasureTrace
-from hudi_py.services.erasure.indexes import IndexSearch
+from hudi_py.model.instant import Instant
+from hudi_py.services.erasure.facts import ErasureHolds, ErasurePlace, ErasureTrace
+from hudi_py.services.erasure.indexes import OF_FILES_GONE, IndexSearch
+from hudi_py.services.erasure.past import KeptBounds
 from hudi_py.services.erasure.rows import Wanted, trace_in
 from hudi_py.storage.base import Entry, Storage, is_temporary
 from hudi_py.timeline import quarantine
@@ -47,6 +50,7 @@ class Search:
         storage: Of the table.
         partition: Path of the partition; None for all.
         wanted: The record keys.
+        bounds: Smallest and largest values that commits keep.
         paths: Data files of the table that are in their folders, looked at so far.
         index_paths: Files of the metadata table that may hold keys or values, relative to it.
         files_seen: Number of files looked at so far.
@@ -56,6 +60,7 @@ class Search:
     storage: Storage
     partition: str | None
     wanted: Wanted
+    bounds: Collection[KeptBounds] = ()
     paths: set[str] = attrs.field(factory=set)
     index_paths: set[str] = attrs.field(factory=set)
     files_seen: int = 0
@@ -71,6 +76,21 @@ class Search:
         """
         found = [*self._quarantined(), *self._in_table(), *self._quarantined(), *self._in_metadata_table()]
         return [each for _, each in sorted({each.path: each for each in found}.items())]
+
+    def in_timeline(self) -> Mapping[Instant, ErasureTrace]:
+        """Commits that hold smallest or largest values of files that are gone (after `run`, which read the others)."""
+        found: dict[Instant, ErasureTrace] = {}
+        for kept in self.bounds:
+            if self.wanted.keys and join_path(kept.partition_path, kept.file_name) in self.paths:
+                continue
+            keys = tuple(sorted(self.wanted.keys & kept.keys))
+            unsure = OF_FILES_GONE if self.wanted.keys and not keys else ""
+            trace, before = ErasureTrace(ErasureHolds.VALUES, keys, unsure), found.get(kept.commit)
+            if before is None or before.why_unsure:
+                found[kept.commit] = trace
+            elif keys:
+                found[kept.commit] = attrs.evolve(before, keys=tuple(sorted({*before.keys, *keys})))
+        return found
 
     def _in_table(self) -> Iterator[Found]:
         start = self.partition or ""

@@ -96,7 +96,7 @@ class ErasureService:
 
     def _look(self, timeline: Timeline) -> ErasureReport:
         past = load_past(self.clean.contents, self._table, timeline, lambda path: self.partition in (None, path))
-        search = Search(self._storage, self.partition, self._wanted)
+        search = Search(self._storage, self.partition, self._wanted, past.bounds)
         looked_at = iso_utc(int(self._store.clock.now().timestamp() * 1000))
         found = search.run()
         # A slip in the path must not be taken for a proof.
@@ -110,7 +110,7 @@ class ErasureService:
             keys=self.keys,
             looked_at=looked_at,
             files_seen=search.files_seen,
-            held=tuple(sorted(self._explained(found), key=attrgetter("path"))),
+            held=tuple(sorted((*self._explained(found), *self._in_commits(search)), key=attrgetter("path"))),
             doubts=tuple(self._doubts()),
         )
         if report.verdict is not ErasureVerdict.GONE:
@@ -160,6 +160,16 @@ class ErasureService:
                 yield _held(
                     each, ("it lies in a folder that is no partition",), ("never by a clean: delete it by hand",)
                 )
+
+    def _in_commits(self, search: Search) -> Iterator[HeldFile]:
+        for commit, trace in search.in_timeline().items():
+            yield HeldFile(
+                path=self._store.path(commit),
+                place=ErasurePlace.TIMELINE,
+                trace=trace,
+                why_kept=("the commit of Apache Hudi that wrote log files keeps values of their columns",),
+                until=("when the commit has been archived: the archive does not keep them",),
+            )
 
     def _in_quarantine(self, each: Found, waits: tuple[str, ...]) -> HeldFile:
         name = each.folder.removeprefix(f"{quarantine.FOLDER}/").partition("/")[0]

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, RefusedError, UnsupportedTable
+from hudi_py.formats.hfile_writer import encode_hfile
 from hudi_py.model.files import parse_data_file
 from hudi_py.model.instant_time import instant_epoch_ms, iso_utc
 from hudi_py.runtime.clock import FixedClock
@@ -356,6 +357,73 @@ def test_statistics_of_files_that_are_gone_may_hold_values(name, tmp_path):
     report = open_table(storage).erased(keys=key)
     assert not [each for each in report.held if each.place is ErasurePlace.TABLE]
     assert "/column_stats/" in " ".join(each.path for each in report.held)
+
+
+SECONDARY = ".hoodie/metadata/secondary_index_idx_name/secondary-index-idx-name-0000-0_0-1-0_20260101000000000.hfile"
+
+
+@pytest.mark.parametrize(("stored", "key"), [
+    ("Ann$a", "a"),
+    (r"Ann$a\$b", "a$b"),
+    (r"A\$\\$a\\b", "a\\b"),
+    ("Ann$a\\\0", "a\0"),
+    ("\0$a", "a"),
+])  # fmt: skip
+def test_a_secondary_index_holds_keys_as_releases_write_them(stored, key):
+    """A dollar sign, backslash or null character has a backslash before it (`SecondaryIndexKeyUtils` of 1.0.1)."""
+    assert verdict_of_secondary_index(stored, key) == (ErasureVerdict.HELD, (key,))
+
+
+def test_a_secondary_index_that_does_not_tell_where_its_keys_begin_proves_nothing():
+    """1.0.0 writes no backslash: the key may be the one asked for, or the end of another one."""
+    for key in ("a", "x$a"):
+        assert verdict_of_secondary_index("Ann$x$a", key) == (ErasureVerdict.UNPROVEN, ())
+    assert verdict_of_secondary_index("Ann$ba", "a") == (ErasureVerdict.GONE, ())
+
+
+def verdict_of_secondary_index(stored, key):
+    storage = writes.create_table(9)
+    upsert(storage, [{"id": "other", "region": "eu", "ts": 1}])
+    storage.replace(SECONDARY, encode_hfile([(stored.encode(), b"")], info={"schema": b'"string"'}))
+    report = open_table(storage).erased(keys=key)
+    return report.verdict, next((each.trace.keys for each in report.held if each.path == SECONDARY), ())
+
+
+# --- the timeline -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("field", ["recordsStats", "columnStats"])
+@pytest.mark.parametrize(("smallest", "verdict"), [("a", ErasureVerdict.HELD), ("0", ErasureVerdict.UNPROVEN)])
+def test_a_commit_that_keeps_values_of_its_log_files_holds_them_until_it_is_archived(field, smallest, verdict):
+    """Hudi's releases for table version 6 write them into the delta commit where there are column statistics."""
+    storage = made(6, merge_on_read=True)
+    for ts in (5, 6):
+        upsert(storage, [{"id": "a", "region": "eu", "ts": ts}], **PLAIN)
+    commit = open_table(storage).timeline.writes.completed()[-1]
+    (path,) = (each for each in storage.files() if each == f".hoodie/{commit.requested_time}.deltacommit")
+    content = json.loads(storage.read(path))
+    (stat,) = content["partitionToWriteStats"]["eu"]
+    stat[field] = {"val": {
+        "_hoodie_record_key": {"columnName": "_hoodie_record_key", "minValue": smallest, "maxValue": "z"},
+        "ts": {"columnName": "ts", "minValue": 6, "maxValue": 6},
+    }}  # fmt: skip
+    storage.replace(path, json.dumps(content).encode())
+    assert path not in {each.path for each in erased(storage, keys="a").held}  # the log file itself has it
+    delete(storage, {"id": "a", "region": "eu", "ts": 9})
+    open_table(storage, **{**PLAIN, "hoodie.compact.inline.max.delta.commits": 1}).compact()
+    cleaned(storage)
+    report = erased(storage, keys="a")
+    assert [(each.path, each.place, each.trace.holds) for each in report.held] == [
+        (path, ErasurePlace.TIMELINE, ErasureHolds.VALUES)
+    ]
+    assert report.verdict is verdict
+    assert path in {each.path for each in erased(storage, partition="eu").held}
+    assert path not in {each.path for each in erased(storage, partition="us").held}
+    for ts in range(20, 26):
+        upsert(storage, [{"id": "d", "region": "eu", "ts": ts}], **PLAIN)
+        open_table(storage, **{**PLAIN, "hoodie.compact.inline.max.delta.commits": 1}).compact()
+        cleaned(storage)
+    open_table(storage, **{**PLAIN, "hoodie.keep.min.commits": 2, "hoodie.keep.max.commits": 3}).archive()
+    assert path not in storage.files()
+    assert erased(storage, keys="a").verdict is ErasureVerdict.GONE
 
 
 # --- a law ------------------------------------------------------------------------------------------------------------
