@@ -27,7 +27,7 @@ from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.files import join_path, parse_data_file
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.model.instant_time import format_instant_time, parse_duration, parse_instant_time
+from hudi_py.model.instant_time import EPOCH, format_instant_time, parse_duration, parse_instant_time
 from hudi_py.model.records import CleanMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.check.facts import FewFiles, InstantFacts, TableFacts
@@ -373,7 +373,10 @@ class OrphanService:
         """Files from before this time are old enough: the age asked for, and older than every write that has begun."""
         now = self.now or self._store.clock.now()
         age = self.settings[keys.ORPHANS_OLDER_THAN] if self.older_than is None else self.older_than
-        times = [now - age]
+        try:
+            times = [now - age]
+        except OverflowError:  # an age beyond the calendar: no file is that old
+            times = [EPOCH]
         for instant in timeline.writes.pending():
             if instant.state is not State.INFLIGHT:
                 continue  # a plan that nobody carries out yet must not keep files for ever

@@ -12,7 +12,7 @@ of them. Source: Apache Paimon, ``tag.automatic-creation`` = ``watermark``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta, tzinfo
+from datetime import MAXYEAR, datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
 
 import attrs
@@ -22,6 +22,8 @@ from hudi_py.model.instant_time import EPOCH, parse_instant_time
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _MONTH_MAX: Final = 31
 _MOMENT: Final = timedelta(microseconds=1)
+_KEPT_MAX: Final = timedelta(days=365_000)
+"""A tag that would last for longer lasts for so long: a larger number of periods ends after the last date."""
 
 
 @attrs.frozen(kw_only=True)
@@ -124,7 +126,7 @@ def due_tags(
         ends = {unit.begin(moment): time for time, moment in moments.items()} if count else {}
         for begin, time in ends.items():
             end = unit.end(begin)
-            left = end + count * unit.span - local
+            left = end + _kept(count, unit) - local
             if end > local or left <= timedelta(0) or time <= newest or time in tags:
                 continue
             due = found.get(time)
@@ -162,10 +164,13 @@ def passed_tags(
         # The begin of the period that the largest watermark so far lies in: a watermark never goes back.
         reached: datetime | None = None
         for time, watermark in marks if count else ():
-            inside = unit.begin((watermark - schedule.delay).astimezone(zone).replace(tzinfo=None))
+            try:
+                inside = unit.begin((watermark - schedule.delay).astimezone(zone).replace(tzinfo=None))
+            except OverflowError:  # before the first or after the last date there: it would pass all periods at once
+                continue
             made = _moment(time, zone)
             if reached is not None and inside > reached and made is not None and time > newest and time not in tags:
-                left = made + count * unit.span - local
+                left = made + _kept(count, unit) - local
                 if left > timedelta(0):
                     label = unit.label(unit.begin(inside - _MOMENT))
                     due = found.get(time)
@@ -188,6 +193,10 @@ def parse_watermark(text: str) -> datetime | None:
         return None
 
 
+def _kept(count: int, unit: _Unit) -> timedelta:
+    return min(count, _KEPT_MAX // unit.span) * unit.span
+
+
 def _newest(tags: Mapping[str, str], position: int) -> str:
     """Time of the newest tag of the kind at that position or of a coarser one: a deleted one does not come back."""
     coarser = tuple(f"{each.word}-" for each in _UNITS[: position + 1])
@@ -195,8 +204,14 @@ def _newest(tags: Mapping[str, str], position: int) -> str:
 
 
 def _moment(time: str, zone: tzinfo) -> datetime | None:
-    """Wall-clock time of an instant; None for a time that is not a date, as those of services in metadata tables."""
+    """
+    Wall-clock time of an instant.
+
+    None for a time that is not a date, as those of services in metadata tables, or lies in the last year there is,
+    whose periods have no end.
+    """
     try:
-        return parse_instant_time(time, zone).astimezone(zone).replace(tzinfo=None)
-    except ValueError:
+        found = parse_instant_time(time, zone).astimezone(zone).replace(tzinfo=None)
+    except (ValueError, OverflowError):
         return None
+    return found if found.year < MAXYEAR else None

@@ -259,6 +259,8 @@ class SavepointService:
         """Each due tag with what *make* returns for it, but for commits that cannot be savepointed."""
         for due in self.due_tags(schedule):
             left = due.expires - self.contents.store.clock.now()
+            if left <= timedelta(0):  # while the tags before it were created
+                continue
             try:
                 yield due, make(due.requested_time, name=due.name, comment="on schedule", ttl=left)
             except RefusedError as error:

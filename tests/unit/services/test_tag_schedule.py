@@ -88,3 +88,17 @@ def test_tags_are_created_catch_up_and_expire_with_cleans():
     table().clean(commits_retained=1)
     left = {content.name for _, content in table().services.savepoint().savepoints()}
     assert {"daily-2026-01-02", "daily-2026-01-03", "daily-2026-01-04"} == left
+
+
+@examples(60)
+@given(
+    st.sampled_from(["hourly", "daily", "weekly", "monthly"]),
+    st.integers(1, 2**63 - 1) | st.sampled_from([1, 8000, 10**5, 10**9]),
+    st.sampled_from(["00010101000000000", "99991130235959999", "99991231235959999"]),
+    st.integers(-14, 14),
+)
+def test_every_number_of_periods_and_every_time_has_an_answer(unit, count, time, zone):
+    """More periods than there are dates keep tags for a thousand years; a commit of a period without an end waits."""
+    due = due_tags([time, *commit_times([30])], {}, TagSchedule(**{unit: count}), NOW, timezone(timedelta(hours=zone)))
+    assert all(NOW < each.expires <= NOW + 366_000 * timedelta(days=1) for each in due)
+    assert time not in {each.requested_time for each in due} or time.startswith("0001")

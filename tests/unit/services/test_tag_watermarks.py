@@ -20,6 +20,7 @@ UTC = timezone.utc
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 KEY = "watermark"
+FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 def marks_of(*hours):
@@ -54,6 +55,32 @@ def test_periods_end_together_and_last_from_the_commit_on():
     assert day.expires == NOW - HOUR + 2 * DAY
     late = passed_tags([(format_instant_time(NOW - 9 * DAY), NOW), *marks_of(2000)], {}, schedule, NOW, UTC)
     assert [each.name for each in late] == ["daily-2026-07-22"]
+
+
+@examples(60)
+@given(
+    st.datetimes(timezones=st.just(UTC)) | st.sampled_from([FIRST, LAST]),
+    st.sampled_from(["hourly", "daily", "weekly", "monthly"]),
+    st.integers(1, 2**63 - 1) | st.integers(1, 9),
+    st.integers(-14, 14),
+    st.timedeltas(timedelta(0), timedelta(days=9999)),
+)
+def test_no_watermark_and_no_number_of_periods_is_too_large(watermark, unit, count, zone, delay):
+    """What a stream calls the end of time may be no time where the table is; a tag that is kept for ever has an end."""
+    marks = marks_of(0, 1, 50)
+    marks[1:1] = [(marks[0][0], watermark)]
+    schedule = TagSchedule(**{unit: count}, watermark=KEY, delay=delay)
+    found = passed_tags(marks, {}, schedule, NOW, timezone(timedelta(hours=zone)))
+    assert all(NOW < each.expires < LAST for each in found)
+
+
+def test_a_watermark_after_the_last_date_passes_nothing():
+    """As one that is no time: the next one ends the period."""
+    east = timezone(timedelta(hours=9))
+    marks = marks_of(0, 1, 50)
+    late = [marks[0], (marks[1][0], LAST), marks[2]]
+    found = passed_tags(late, {}, TagSchedule(daily=3, watermark=KEY), NOW, east)
+    assert found == passed_tags(marks[::2], {}, TagSchedule(daily=3, watermark=KEY), NOW, east) != ()
 
 
 @pytest.mark.parametrize(
