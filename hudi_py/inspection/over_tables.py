@@ -12,6 +12,7 @@ import click
 from hudi_py.errors import ConfigError
 from hudi_py.inspection.failure import SCHEMA_VERSION, WRAPPED, forget_output
 from hudi_py.inspection.fleet_budget import BUDGETS, budget_of
+from hudi_py.inspection.given_once import refuse_repeated
 from hudi_py.inspection.json_stream import json_text
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
 from hudi_py.inspection.metrics_file import OPTION as METRICS
@@ -150,6 +151,7 @@ def _checked(command: click.Command, names: Sequence[str], rest: Sequence[str]) 
     """Parse the arguments once with a table in its place, so that wrong usage ends before the first table."""
     # A parent of the same name, so that messages read as those of the command alone.
     parent = click.Context(click.Group("hudi-py"), info_name="hudi-py")
+    refuse_repeated(command, " ".join(names), [PLACEHOLDER, *rest], parent)
     context = command.make_context(" ".join(names), [PLACEHOLDER, *rest], parent=parent)
     with context:
         return dict(context.params)

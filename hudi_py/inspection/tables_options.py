@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import Final
 
@@ -34,8 +35,12 @@ _HELPS: Final = (
     ("within", "SPAN", None, "With --tables: start no further table after SPAN (90m, 6h)."),
 )
 _BUDGET_HELPS: Final = {
-    "total-files": ("N", "With --tables: delete at most N files in all tables together."),
-    "total-bytes": ("SIZE", "With --tables: delete or rewrite at most this much in all tables together: 500GB, 2TiB."),
+    "total-files": ("N", None, "With --tables: delete at most N files in all tables together."),
+    "total-bytes": (
+        "SIZE",
+        None,
+        "With --tables: delete or rewrite at most this much in all tables together: 500GB, 2TiB.",
+    ),
 }
 OPTIONS: Final = (*(name for name, *_ in _HELPS), *_BUDGET_HELPS)
 
@@ -55,13 +60,26 @@ def add_options(command: click.Command) -> None:
         return
     if not is_for_many(command):
         return
-    for name, metavar, kind, text in _HELPS:
-        command.params.append(click.Option([f"--{name}"], metavar=metavar, type=kind, help=text, expose_value=False))
-    for name, (metavar, text) in _BUDGET_HELPS.items():
-        if command.name in BUDGETS[name]:
-            command.params.append(click.Option([f"--{name}"], metavar=metavar, help=text, expose_value=False))
+    helps = [*_HELPS, *((name, *words) for name, words in _BUDGET_HELPS.items() if command.name in BUDGETS[name])]
+    for name, metavar, kind, text in helps:
+        command.params.append(
+            click.Option(
+                [f"--{name}"], metavar=metavar, type=kind, help=text, expose_value=False, callback=_only_with_tables
+            )
+        )
+
+
+def _only_with_tables(context: click.Context, option: click.Parameter, value: object) -> None:
+    """
+    Refuse an option that is for many tables where a command has one: a budget would be passed over in silence.
+
+    With ``--tables`` a command never gets them, because the run over many tables keeps them to itself.
+    """
+    if value is not None and not context.resilient_parsing and option.name != "tables":
+        raise click.UsageError(f"Option '{option.opts[0]}' is for many tables; give it with --tables, not with TABLE.")
 
 
 def asks_for_many(arguments: Iterable[str]) -> bool:
-    """Whether a command line has ``--tables``."""
-    return any(argument == "--tables" or argument.startswith("--tables=") for argument in arguments)
+    """Whether a command line has ``--tables``; behind ``--`` words are no options, but those of another command."""
+    own = itertools.takewhile(lambda argument: argument != "--", arguments)
+    return any(argument == "--tables" or argument.startswith("--tables=") for argument in own)
