@@ -129,6 +129,8 @@ def _policy(given: Mapping[str, Any]) -> str | None:
     several retentions are allowed, as in Hudi (A-1): there they may be defaults that were never looked at.
     """
     policy: str | None = given.get("policy")
+    if policy is not None:
+        policy = policy.strip().upper()  # in any case, as in settings
     retentions = [name for name in _RETENTIONS if name in given]
     if len(retentions) > 1:
         raise ConfigError(

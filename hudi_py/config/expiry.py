@@ -129,12 +129,20 @@ def expiry_config_with(settings: Settings, **options: Unpack[ExpiryOptions]) -> 
     # A format has a meaning for no other way.
     if by is None and value_format:
         by = ExpiryBy.VALUE.value
+    chosen = config.by if by is None else ExpiryBy(by)
+    about_values = {"value_format (--format)": value_format, "value_field (--field)": value_field}
+    overlooked = [name for name, value in about_values.items() if value]
+    if overlooked and chosen is not ExpiryBy.VALUE:
+        raise ConfigError(
+            f"{' and '.join(overlooked)} would have no effect, because partitions expire by {chosen.value}; give a "
+            "format and no other way of counting, or leave it out"
+        )
     if max_partitions is not None and max_partitions < 1:
         raise ConfigError(f"max_partitions={max_partitions}: give the largest number of partitions of a run")
     return checked(
         attrs.evolve(
             config,
-            by=config.by if by is None else ExpiryBy(by),
+            by=chosen,
             days=config.days if days is None else days,
             selected=tuple(partitions) or config.selected,
             partitions_max=config.partitions_max if max_partitions is None else max_partitions,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -99,13 +98,7 @@ def clean(
         # In memory: what a real run would do first (expired savepoints, properties) shows in the plan, and is not
         # written.
         opened = opened.rehearsal()
-    now = common.planning_time(opened)
-    # With a wrong time a policy by age deletes everything that is older than it.
-    if now is not None and not dry_run:
-        say(
-            f"warning: planning as if it were {common.now} (--now); deleted files cannot be brought back",
-            file=sys.stderr,
-        )
+    now = common.planning_time(opened) if dry_run else common.deletion_time(opened)
     config = opened.services.clean_config(now=now, **options)
     # Spark takes seconds to start, so it is not started when nothing can be deleted.
     deleter = None if dry_run or schedule_only else chosen_engine(engine, master, "hudi-py clean")

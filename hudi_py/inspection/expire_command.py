@@ -52,7 +52,9 @@ def expire_partitions(
     opened = common.open(table)
     # A view that refuses every change, in case the plan has a mistake.
     report = (opened.read_only() if dry_run else opened).expire_partitions(
-        dry_run=dry_run, now=common.planning_time(opened), **options
+        dry_run=dry_run,
+        now=common.planning_time(opened) if dry_run else common.deletion_time(opened),
+        **options,
     )
     if common.as_json:
         print_json(expiry_entry(report))

@@ -76,6 +76,17 @@ class Common:
         except ValueError as error:
             raise ConfigError(f"--now {self.now} is not a date; give a date and time") from error
 
+    def deletion_time(self, opened: Table) -> datetime | None:
+        """Return the time given with ``--now`` for a run that deletes what is old by it, with a warning."""
+        now = self.planning_time(opened)
+        # With a wrong time everything is deleted that is older than it.
+        if now is not None:
+            say(
+                f"warning: planning as if it were {self.now} (--now); deleted files cannot be brought back",
+                file=sys.stderr,
+            )
+        return now
+
     def looks_then(self, opened: Table, *, dry_run: bool) -> Table:
         """
         Return the table for a command that plans by its clock alone: for a dry run one that refuses changes, and whose

@@ -85,7 +85,7 @@ def orphans(
         delete=delete,
         max_deletes=max_deletes,
         inventory=inventory,
-        now=common.planning_time(opened),
+        now=common.planning_time(opened) if dry_run else common.deletion_time(opened),
     )
     if common.as_json:
         print_json(orphan_entry(report))

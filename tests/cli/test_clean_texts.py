@@ -65,10 +65,15 @@ def test_a_window_wider_than_that_of_the_last_clean(run, table):
     assert document["totals"]["files"] == 0
 
 
-def test_a_replaced_clock_is_told(run, table):
-    """On a run that deletes; a dry run deletes nothing."""
-    path = table("cow_nomdt-1.1.1")
-    asked = ("clean", path, "--hours-retained", 1, "--now", "20991231")
+@pytest.mark.parametrize(
+    "asked",
+    [("clean", "--hours-retained", 1), ("orphans",), ("expire-partitions", "--days", 1)],
+    ids=lambda asked: asked[0],
+)
+def test_a_replaced_clock_is_told(run, table, asked):
+    """By each command that deletes what is old by it; a dry run deletes nothing."""
+    command, *options = asked
+    asked = (command, table("cow_nomdt-1.1.1"), *options, "--now", "20991231")
     assert "as if it were 20991231" not in run(*asked, "--dry-run").err
     assert "as if it were 20991231" in run(*asked).err
 

@@ -446,7 +446,7 @@ def test_a_budget_cuts_a_union_without_breaking_it(made, policy, count, more):
     [
         {"commits_retained": 2, "hours_retained": 720},
         {"commits_retained": 2, "file_versions_retained": 3},
-        {"policy": "KEEP_LATEST_COMMITS", "hours_retained": 720},
+        *({"policy": policy, "hours_retained": 720} for policy in ("KEEP_LATEST_COMMITS", "keep_latest_commits")),
     ],
     ids=" ".join,
 )

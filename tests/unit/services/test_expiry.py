@@ -86,6 +86,19 @@ def test_a_format_without_whole_dates_is_refused(form):
         expiry_config_with(Settings({}), by="value", value_format=form)
 
 
+@pytest.mark.parametrize("by", [None, "last-change", "creation"])
+@pytest.mark.parametrize(
+    "overlooked", [{"value_format": "%Y"}, {"value_field": "day"}], ids=lambda each: next(iter(each))
+)
+def test_what_is_about_values_is_refused_where_they_do_not_count(by, overlooked):
+    """Partitions would expire by another time than the one that was meant."""
+    if by is None and "value_format" in overlooked:
+        assert expiry_config_with(Settings({}), **overlooked).by is ExpiryBy.VALUE
+        return
+    with pytest.raises(ConfigError, match="would have no effect"):
+        expiry_config_with(Settings({}), by=by, **overlooked)
+
+
 def test_settings_of_apache_hudi_and_what_contradicts_them():
     """Both spellings of a strategy; a class of somebody else is refused by name."""
     name = "hoodie.partition.ttl.strategy.class"
