@@ -26,6 +26,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.inspection.fleet_budget import Budget
 from hudi_py.inspection.metrics_file import collected
 from hudi_py.inspection.open_metrics import Sample
+from hudi_py.inspection.still_running import is_beat
 
 SOME_FAILED: Final = 6
 """Exit code of a run in which at least one table failed."""
@@ -33,6 +34,8 @@ _DONE: Final = frozenset({0, 3})
 """Exit codes of tables that were done: a finding about a table is not a failure of the command."""
 _LINE_BEGINS: Final = '{"table": '
 """How each line of a journal begins."""
+_KINDS_OF_RUN: Final = ("--dry-run", "--schedule-only")
+"""Options that make another kind of run: a table that was only looked at has not been cleaned."""
 _SKIPPED_KIND: Final = "NotStarted"
 
 
@@ -46,12 +49,14 @@ class Outcome:
         exit_code: That the command alone would have had.
         document: What it would have printed with ``--json``; None if that was nothing.
         samples: What a metrics file would have of it, if that was asked for.
+        notes: Lines that it printed on standard error beside its result: warnings, and log events that were asked for.
     """
 
     table: str
     exit_code: int
     document: Any
     samples: tuple[Sample, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def has_failed(self) -> bool:
@@ -100,21 +105,26 @@ class Plan:
         limits = [word for each, share in zip(self.budgets, shares, strict=True) for word in (each.flag, str(share))]
         return [*self.command, plain, *self.arguments, *limits, *as_json]
 
+    @property
+    def work(self) -> str:
+        """What is done to each table, as its journal names it: ``savepoint create --dry-run``."""
+        return " ".join((*self.command, *(word for word in _KINDS_OF_RUN if word in self.arguments)))
+
     def run(self) -> Iterator[Outcome]:
         """
         Run the command on each table; outcomes in the order in which they come.
 
         Raises:
-            ConfigError: The journal cannot be read or written.
+            ConfigError: The journal cannot be read or written, or is of a run of another command.
         """
-        done = _journalled(self.journal)
+        done = _journalled(self.journal, self.work)
         left = [table for table in self.tables if table not in done]
         outcomes = self._one_by_one(left) if self.parallel == 1 or len(left) <= 1 else self._at_once(left)
         with contextlib.ExitStack() as stack:
             journal = None if self.journal is None else stack.enter_context(_appending(self.journal))
             for outcome in outcomes:
                 if journal is not None and not outcome.has_failed:
-                    line = {"table": outcome.table, "exit_code": outcome.exit_code}
+                    line = {"table": outcome.table, "exit_code": outcome.exit_code, "command": self.work}
                     journal.write(json.dumps(line, ensure_ascii=False) + "\n")
                     # At once: whatever kills the run, what is done stays noted.
                     journal.flush()
@@ -222,7 +232,11 @@ def run_one(table: str, argv: Sequence[str], *, measures: bool = False) -> Outco
     # Wrong usage ends before anything can be printed as JSON.
     if document is None and exit_code not in _DONE:
         document = _error("Failed", err.getvalue().strip() or "the command failed", "run it on this table", exit_code)
-    return Outcome(table, exit_code, document, tuple(samples))
+    # Of a failure the document has what was printed.
+    told = err.getvalue().splitlines() if exit_code in _DONE else []
+    return Outcome(
+        table, exit_code, document, tuple(samples), tuple(line for line in told if line and not is_beat(line))
+    )
 
 
 def _not_started(table: str, why: str) -> Outcome:
@@ -261,12 +275,13 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _journalled(path: str | None) -> frozenset[str]:
+def _journalled(path: str | None, work: str) -> frozenset[str]:
     """
     Tables that a journal names; a line that a killed run left half written is ignored.
 
     Raises:
-        ConfigError: It cannot be read, or is no journal: a list of tables, say, to which nothing must be added.
+        ConfigError: It cannot be read, or is no journal: a list of tables, say, to which nothing must be added. Or it
+            is of a run that did other *work*: its tables would be passed over, and nothing would be done for them.
     """
     if path is None or not os.path.exists(path):
         return frozenset()
@@ -286,6 +301,12 @@ def _journalled(path: str | None) -> frozenset[str]:
                     raise ConfigError(
                         f"--resume {path}: line {number} was not written by a run over many tables, and nothing is "
                         "added to a file of another kind; give a new file, or that of the run to go on with"
+                    )
+                # Earlier versions did not note it.
+                if entry.get("command", work) != work:
+                    raise ConfigError(
+                        f"--resume {path}: line {number} is of hudi-py {entry['command']}, not of hudi-py {work}, and "
+                        "its tables would be left out; give a new file, or that of the run to go on with"
                     )
                 found.add(entry["table"])
     except OSError as error:

@@ -78,7 +78,8 @@ def run_over_tables(
         budgets=budgets,
     )
     started = MONOTONIC()
-    outcomes = [_printed(each, head, as_json="--json" in rest) for each in plan.run()]
+    told: set[str] = set()
+    outcomes = [_printed(each, head, told, as_json="--json" in rest) for each in plan.run()]
     failed = sum(outcome.has_failed for outcome in outcomes)
     if path is not None:
         now, code = SystemClock().now(), SOME_FAILED if failed else 0
@@ -180,8 +181,13 @@ def _span(text: str) -> float:
     return span.total_seconds()
 
 
-def _printed(outcome: Outcome, head: Mapping[str, Any], *, as_json: bool) -> Outcome:
-    """Print the line of a table as soon as it is done."""
+def _printed(outcome: Outcome, head: Mapping[str, Any], told: set[str], *, as_json: bool) -> Outcome:
+    """Print the line of a table as soon as it is done, and what it warned of that no table before it did."""
+    for note in outcome.notes:
+        if note not in told:
+            told.add(note)
+            # Objects of --log-format json stay whole.
+            say(note if note.startswith("{") else f"{outcome.table}: {note}", file=sys.stderr)
     if as_json:
         line = visible_json(json_text({**head, **outcome.entry}, ensure_ascii=False))
     else:
@@ -200,7 +206,7 @@ def _printed(outcome: Outcome, head: Mapping[str, Any], *, as_json: bool) -> Out
 
 def _without_document(outcome: Outcome) -> Outcome:
     """The outcome without its document: those of hundreds of tables are not kept."""
-    return attrs.evolve(outcome, document=None)
+    return attrs.evolve(outcome, document=None, notes=())
 
 
 def _brief(document: Any) -> str:

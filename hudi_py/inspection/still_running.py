@@ -52,6 +52,11 @@ _current: Beat | None = None
 """That of the command that runs in this process."""
 
 
+def is_beat(line: str) -> bool:
+    """Return whether a line on standard error says no more than that a command ran on."""
+    return line.startswith("hudi-py ") and ": running for " in line
+
+
 def can_redraw() -> bool:
     """Return whether standard error is a terminal that can redraw a line."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"

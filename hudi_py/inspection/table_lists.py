@@ -6,6 +6,7 @@ import glob
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
 from hudi_py.errors import ConfigError
@@ -19,7 +20,7 @@ _TEXT_BYTES_MAX: Final = 64 << 20
 
 def tables_of(source: str, storage_options: Mapping[str, str]) -> tuple[str, ...]:
     """
-    Return the locations of tables that *source* stands for, each once.
+    Return the locations of tables that *source* stands for, each once, however it is spelled.
 
     Args:
         source: A file with one location a line (empty lines and lines that begin with ``#`` are left out; ``-`` is
@@ -31,7 +32,10 @@ def tables_of(source: str, storage_options: Mapping[str, str]) -> tuple[str, ...
         ConfigError: There is nothing of that name, or it has no tables.
         StorageError: The storage cannot be listed.
     """
-    found = tuple(dict.fromkeys(_find(source, storage_options)))
+    named: dict[str, str] = {}
+    for location in _find(source, storage_options):
+        named.setdefault(_spelled(location), location)
+    found = tuple(named.values())
     if not found:
         raise ConfigError(f"{source} has no tables; give a file with one location per line, a folder, or a pattern")
     return found
@@ -45,7 +49,7 @@ def _find(source: str, options: Mapping[str, str]) -> Iterator[str]:
         if os.path.getsize(source) > _TEXT_BYTES_MAX:
             raise ConfigError(f"{source} has more than {_TEXT_BYTES_MAX} bytes; it should have one location per line")
         try:
-            with open(source, encoding="utf-8") as file:
+            with open(source, encoding="utf-8-sig") as file:
                 yield from _lines(file)
         except UnicodeDecodeError as error:
             raise ConfigError(f"{source} is not text; it should have one location per line") from error
@@ -55,16 +59,32 @@ def _find(source: str, options: Mapping[str, str]) -> Iterator[str]:
     elif "://" in source or os.path.isdir(source):
         yield from tables_below(source, options)
     elif glob.has_magic(source):
-        for path in sorted(glob.glob(source, recursive=True)):
-            if os.path.isdir(path):
-                yield from tables_below(path, options)
+        yield from _matching(source, options)
     else:
         raise ConfigError(f"{source}: there is no such file or folder")
 
 
+def _spelled(location: str) -> str:
+    """One text for all spellings of a location: two runs on one table at the same time get in each other's way."""
+    scheme, colons, rest = location.partition("://")
+    return location.rstrip("/") if colons and scheme != "file" else os.path.abspath(rest if colons else location)
+
+
+def _matching(pattern: str, options: Mapping[str, str]) -> Iterator[str]:
+    """Tables below the folders of a pattern, but none inside of a table: a copy of one in a partition is its data."""
+    inside: set[str] = set()
+    # Sorted: a folder comes before those below it.
+    for path in sorted(glob.glob(pattern, recursive=True)):
+        if not os.path.isdir(path) or any(str(each) in inside for each in Path(path).parents):
+            continue
+        for table in tables_below(path, options):
+            inside.add(str(Path(table)))
+            yield table
+
+
 def _lines(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
-        text = line.strip()
+        text = line.strip("\ufeff").strip()  # standard input keeps the mark with which some editors begin a file
         if text and not text.startswith("#"):
             yield text
 

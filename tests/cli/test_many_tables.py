@@ -103,8 +103,49 @@ def test_tables_come_from_files_folders_and_patterns(lake, tmp_path, monkeypatch
     assert tables_of(f"{tmp_path}/cow*", {}) == tuple(sorted(lake[:2]))
     assert tables_of(lake[0], {}) == (lake[0],)
     assert tables_of(str(tmp_path / "list.txt"), {}) == (*lake, str(tmp_path / "none"))
-    monkeypatch.setattr(sys, "stdin", ["a\n", "\n", "s3://b\n"])
+    monkeypatch.setattr(sys, "stdin", ["\ufeffa\n", "\n", "s3://b\n", "./a/\n", "s3://b/\n"])
     assert tables_of("-", {}) == ("a", "s3://b")
+
+
+def test_a_list_may_be_of_any_editor_and_names_a_table_once(lake, tmp_path):
+    """Two runs on one table at the same time would get in each other's way, and take two shares of a budget."""
+    listed = tmp_path / "windows.txt"
+    spellings = [lake[0], f"{lake[0]}/", f"{tmp_path}/./{lake[0].rpartition('/')[2]}", f"file://{lake[0]}", lake[1]]
+    listed.write_bytes("\ufeff".encode() + "\r\n".join(spellings).encode())
+    assert tables_of(str(listed), {}) == (lake[0], lake[1])
+
+
+def test_a_pattern_looks_for_nothing_inside_of_a_table(lake, tmp_path):
+    """As a folder: a copy of a table in a partition is data of the table around it."""
+    shutil.copytree(lake[1], f"{lake[0]}/partition/copy")
+    assert tables_of(f"{tmp_path}/**", {}) == tables_of(str(tmp_path), {}) == tuple(sorted(lake))
+
+
+@pytest.mark.parametrize("noted", ["clean --dry-run", "check", "savepoint create"])
+def test_a_journal_of_another_command_is_refused(run, lake, tmp_path, noted):
+    """A dry run above all: all tables would be left out, and nothing would be cleaned, with exit code 0."""
+    journal, words = tmp_path / "journal", noted.split()
+    assert run(*words, "--tables", tmp_path / "list.txt", "--resume", journal, *ALONE).code == 6
+    before = journal.read_bytes()
+    result = run("clean", "--tables", tmp_path / "list.txt", "--resume", journal, *ALONE)
+    assert (result.code, result.out) == (2, "")
+    assert f"is of hudi-py {noted}, not of hudi-py clean" in result.err
+    assert journal.read_bytes() == before
+    older = [
+        {key: value for key, value in json.loads(line).items() if key != "command"} for line in before.splitlines()
+    ]
+    journal.write_text("\n".join(map(json.dumps, older)))
+    assert "3 done before" in run("clean", "--tables", tmp_path / "list.txt", "--resume", journal, *ALONE).err
+
+
+def test_what_a_table_warns_of_is_told_once(run, lake, tmp_path):
+    """As a run on that table alone tells it; the same words of the next tables are no news."""
+    setting = ("--conf", "hoodie.clean.commits.retained=3")
+    single = run("timeline", lake[0], *setting).err
+    assert "has no effect" in single
+    many = run("timeline", "--tables", tmp_path / "list.txt", *setting, *ALONE, "--json").err
+    assert many.count(single.strip()) == 1
+    assert "has no effect" not in run("timeline", "--tables", tmp_path, *ALONE).err
 
 
 def test_wrong_usage_ends_before_the_first_table(run, lake, tmp_path, monkeypatch):
