@@ -142,7 +142,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "instant-stale": Rule(
         _WARNING,
         "an action is pending for so long that its process has probably ended",
-        "if no writer is running, hudi-py recover rolls it back or finishes it; so do the next write and clean",
+        "if no writer is running, hudi-py recover rolls it back or finishes it; so do the next write and clean, unless "
+        "it is a savepoint",
     ),
     "instant-pending": Rule(_INFO, "an action is running or planned", "nothing, while its process is running"),
     "instant-twice": Rule(

@@ -159,9 +159,7 @@ class RecoveryExecutor:
 
     def _remove_savepoint(self, finding: RecoveryFinding) -> None:
         service = SavepointService(contents=self.contents, table=self.table, metadata_table=self.metadata_table)
-        found = self._store.load().find(finding.time, Action.SAVEPOINT)
-        if found is not None and found.is_pending:
-            service.delete(finding.time)
+        service.withdraw(finding.time)
 
     def _finish_rollback(self, finding: RecoveryFinding) -> None:
         """With all pending rollbacks; one of a table service is finished by rolling back that service again."""

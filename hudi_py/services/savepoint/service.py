@@ -284,6 +284,20 @@ class SavepointService:
                 raise RefusedError(f"savepoint {requested_time} is kept for {lease}: release that lease first")
             return self._delete(requested_time)
 
+    def withdraw(self, requested_time: str) -> bool:
+        """
+        Delete a savepoint that is not completed, also one that a lease began: it protects nothing.
+
+        Returns:
+            False if there is none, or if it is completed by now.
+
+        Raises:
+            As `delete`, but for leases.
+        """
+        with self.contents.store.lock.held(f"withdrawal of savepoint {requested_time}"):
+            found = self.contents.store.load().find(requested_time, Action.SAVEPOINT)
+            return found is not None and found.is_pending and self._delete(requested_time)
+
     def _needed_by(self, requested_time: str) -> Lease | None:
         """
         A lease that has a savepoint of this commit, if it counts.
