@@ -373,10 +373,7 @@ class OrphanService:
         """Files from before this time are old enough: the age asked for, and older than every write that has begun."""
         now = self.now or self._store.clock.now()
         age = self.settings[keys.ORPHANS_OLDER_THAN] if self.older_than is None else self.older_than
-        try:
-            times = [now - age]
-        except OverflowError:  # an age beyond the calendar: no file is that old
-            times = [EPOCH]
+        times = [now - min(age, now - EPOCH)]  # an age may reach beyond the calendar
         for instant in timeline.writes.pending():
             if instant.state is not State.INFLIGHT:
                 continue  # a plan that nobody carries out yet must not keep files for ever
