@@ -70,9 +70,9 @@ def judge(arena: Arena, all_notes: list[Notes]) -> tuple[list[str], Counter[str]
     for notes in all_notes:
         wrong += missed(finished, [note["shown"] for note in notes if "shown" in note])
     errors = [each for each in arena.table().check() if each.severity.name == "ERROR"]
-    overlooked = [each for each in errors if each.code == "file-overlooked"]
+    overlooked = [each for each in errors if each.code in ("file-overlooked", "log-overlooked")]
     wrong += [str(each) for each in errors if each not in overlooked]
-    if overlooked and arena.lease_savepoints:  # Apache Hudi gives its writes their times before it takes the lock
+    if overlooked and arena.lease_savepoints:  # a fault of Apache Hudi 0.15, also without us
         return [], counts + Counter({"Apache Hudi hid rows": 1})
     if wrong and taken:
         wrong.append(f"holders found their lock taken away {taken} times: look whether its provider excludes others")

@@ -229,6 +229,14 @@ RULES: Final[Mapping[str, Rule]] = {
         "write its rows again, from this file before a clean deletes it; Apache Hudi 0.15 does this to others and to "
         "itself, with a lock, too: let it write when nobody else does",
     ),
+    "log-overlooked": Rule(
+        _ERROR,
+        "a write added rows to the base file below a log file without merging it: readers pass over the log file, so "
+        "rows that it deleted are back, and its updates are lost",
+        "do its changes again, from this file before a clean deletes it; Apache Hudi 0.15 does this where a write that "
+        "failed has left a base file in the file group: have failed writes rolled back before it writes again "
+        "(hudi-py recover)",
+    ),
     "log-undone": Rule(
         Severity.INFO,
         "a log file began with a write that was rolled back; blocks in the log files of its file group undo it, "

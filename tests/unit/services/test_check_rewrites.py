@@ -41,3 +41,16 @@ def test_a_write_lies_above_what_it_was_built_upon(layout, before, found):
     for number in (1, 2, 3):
         builder.commit(at(number), {"eu": ["a"]}, previous=at(before) if number == 2 else None)
     assert [each.code for each in builder.table().check() if each.severity.name == "ERROR"] == found
+
+
+@pytest.mark.parametrize(("built_on", "action", "found"), [
+    (2, "deltacommit", ["log-overlooked"]), (1, "deltacommit", []), (2, "commit", []),
+])  # fmt: skip
+def test_log_files_are_merged_before_a_base_file_lies_above_them(built_on, action, found):
+    """Layout 1: a write of rows merges none, so it belongs above slices without; a compaction merges them."""
+    builder = TableBuilder(1, table_type="MERGE_ON_READ")
+    builder.commit(at(1), {"eu": ["a"]}, action="deltacommit")
+    builder.commit(at(2), {"eu": ["a"]}, action="commit", operation="COMPACT", previous=at(1))
+    builder.log_files(at(3), [("eu", "a", at(2))])
+    builder.commit(at(4), {"eu": ["a"]}, action=action, previous=at(built_on))
+    assert [each.code for each in builder.table().check() if each.severity.name == "ERROR"] == found
