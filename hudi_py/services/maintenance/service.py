@@ -46,11 +46,13 @@ class ChoreResult:
         why: A sentence: why it is due or not, or what was done.
         files: Path of each file or name of each thing concerned, to the reason.
         is_due: Whether there is or was something to do.
+        is_left: Whether all of that is left for the next run.
     """
 
     why: str
     files: Mapping[str, str] = attrs.field(factory=dict)
     is_due: bool = True
+    is_left: bool = False
 
 
 @attrs.frozen
@@ -129,7 +131,7 @@ def _taken(work: Work, budget: RunBudget | None, *, dry_run: bool) -> ChoreRepor
     over = "" if budget is None or dry_run else budget.why_over(deletes=work.deletes)
     if over:
         # Due as far as is known: whoever looks at the report has to see that the run is not done.
-        return ChoreReport(step=work.step, found=ChoreResult(f"left for the next run: {over}"))
+        return ChoreReport(step=work.step, found=ChoreResult(f"left for the next run: {over}", is_left=True))
     is_acting = work.act is not None and not dry_run
     try:
         found = work.find() if work.act is None or dry_run else work.act()
@@ -137,4 +139,4 @@ def _taken(work: Work, budget: RunBudget | None, *, dry_run: bool) -> ChoreRepor
         # Logged here as well as reported: whoever runs this from a schedule may keep the log only.
         log.warning("maintenance.step.failed", step=work.step.name, why=str(error))
         return ChoreReport(step=work.step, error=error)
-    return ChoreReport(step=work.step, found=found, is_done=is_acting and found.is_due)
+    return ChoreReport(step=work.step, found=found, is_done=is_acting and found.is_due and not found.is_left)

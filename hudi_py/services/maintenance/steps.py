@@ -150,6 +150,11 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
             return left_out
         gone = table.empty_quarantine(dry_run=dry_run) if dry_run else table.empty_quarantine(may=budget.take)
         files = dict.fromkeys(gone, "the time to put it back is over")
+        # After the run as well: what did not fit into the budget must not look like nothing.
+        left = () if dry_run else table.empty_quarantine(dry_run=True)
+        if left:
+            room = f"left for the next run with room for them, each as a whole: {', '.join(left)}"
+            return ChoreResult(f"removals; {room}" if files else room, files, is_left=not files)
         return ChoreResult("removals" if files else "nothing is over", files, is_due=bool(files))
 
     def expired_tags() -> ChoreResult:

@@ -79,12 +79,14 @@ def test_a_removal_that_does_not_fit_stays_whole():
     """Half a removal could not be put back, and the next run with room takes it."""
     builder = history(commits=0)
     builder.clock.move(timedelta(seconds=1))
-    opened(builder).maintain(max_deletes=1)
-    assert lying(builder)[1] == 2
-    opened(builder).maintain(max_bytes=7)
-    assert lying(builder)[1] == 2
-    opened(builder).maintain(max_deletes=2, max_bytes=8)
+    (removal,) = quarantine.removals(builder.storage)
+    for limits in ({"max_deletes": 1}, {"max_bytes": 7}):
+        step = steps(opened(builder).maintain(**limits))[Chore.QUARANTINE]
+        assert lying(builder)[1] == 2
+        assert (step.found.is_due, step.is_done, removal in step.found.why) == (True, False, True)
+    step = steps(opened(builder).maintain(max_deletes=2, max_bytes=8))[Chore.QUARANTINE]
     assert lying(builder)[1] == 0
+    assert (step.is_done, dict(step.found.files).keys()) == (True, {removal})
 
 
 def test_no_step_begins_when_the_time_is_over():
