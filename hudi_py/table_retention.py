@@ -149,13 +149,15 @@ class TableRetention(TableWriting, TableRewriting):
             now: Timezone-aware; replaces the clock.
 
         Raises:
-            ConfigError: A setting is given with another value than the list was made under.
+            ConfigError: A setting is given with another value than the list was made under, the list has options that
+                lists do not have, or who approved it cannot be printed.
             RefusedError: Nobody has approved the list, it is of another table, or the clean or search is refused.
         """
-        from hudi_py.config.removal_settings import under_listed_settings
+        from hudi_py.config.removal_settings import check_listed_options, under_listed_settings
         from hudi_py.services.approval.asked import check_approved
 
         check_approved(asked, self.storage.root)
+        check_listed_options(asked.options, of_orphans=asked.kind == "orphans")
         # The caller's table keeps the settings that it was given.
         other = copy(self)
         other.settings = under_listed_settings(self.settings, asked.settings, frozenset(self._from_policy))

@@ -1,11 +1,12 @@
-"""Settings that a list of files to remove was made under, and that hold when it is approved. Pure."""
+"""Settings and options that a list of files to remove was made under, and that hold when it is approved. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from typing import Final
+from typing import Any, Final
 
+from hudi_py.config.clean_options import CleanOptions
 from hudi_py.config.keys import key_by_name
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
@@ -19,6 +20,12 @@ _PREFIXES: Final = (
     "hoodie_py.quarantine.",
     "hoodie_py.orphans.",
 )
+_OF_ORPHANS: Final[Mapping[str, type]] = {"older_than": str, "max_deletes": int, "inventory": str}
+_OF_CLEANS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    **dict.fromkeys(CleanOptions.__annotations__, (str, int)),
+    "policy": str,
+    "instants": list,
+}
 
 
 def settings_to_list(settings: Settings, from_policy: AbstractSet[str]) -> dict[str, str]:
@@ -62,3 +69,20 @@ def under_listed_settings(settings: Settings, listed: Mapping[str, str], from_po
             )
         taken[name] = text
     return settings.merged(taken)
+
+
+def check_listed_options(options: Mapping[str, Any], *, of_orphans: bool) -> None:
+    """
+    Check the options in a list that a person may have edited.
+
+    Args:
+        options: Name to value, as they are in the file.
+        of_orphans: Whether the list is of a search for orphans, or of a clean.
+
+    Raises:
+        ConfigError: Such lists do not have one of them, or not with such a value.
+    """
+    known = _OF_ORPHANS if of_orphans else _OF_CLEANS
+    for name, value in options.items():
+        if not isinstance(value, known.get(name, ())):
+            raise ConfigError(f"the list has the option {name}={value!r}, which lists do not have; nothing was removed")

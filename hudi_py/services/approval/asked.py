@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import attrs
 
-from hudi_py.errors import RefusedError
+from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.model.instant_time import iso_utc
 from hudi_py.model.removal_list import CLEAN, ORPHANS, ListedFile, RemovalList
 from hudi_py.model.shown import Shown
@@ -125,6 +125,7 @@ def check_approved(asked: RemovalList, table: str) -> None:
     """
     Raises:
         RefusedError: Nobody has approved the list, or it is of another table.
+        ConfigError: Who approved it cannot be printed.
     """
     if asked.table != table:
         raise RefusedError(f"the list is of the table {asked.table}, not of {table}; nothing was removed")
@@ -133,6 +134,9 @@ def check_approved(asked: RemovalList, table: str) -> None:
             f"{table}: nobody has approved the list; write your name into approved_by in its first line, or give --by "
             "NAME; nothing was removed"
         )
+    # The name is stored with the clean and shown on terminals, where control characters could imitate other lines.
+    if not asked.approved_by.isprintable():
+        raise ConfigError(f"{table}: {asked.approved_by!r} cannot be the name of who approved it; nothing was removed")
 
 
 def kept_of_clean(asked: RemovalList, plan: CleanPlan, there: Mapping[str, int | None]) -> dict[str, str]:

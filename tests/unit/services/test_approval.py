@@ -95,6 +95,30 @@ def test_a_list_that_nobody_approved_or_of_another_table_is_refused():
     assert builder.storage.files() == before
 
 
+@pytest.mark.parametrize("kind", ["clean", "orphans"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(
+            {"options": {name: value}}
+            for name in ("now", "approved", "delete", "approve", "older_than", "max_deletes", "inventory", "instants")
+            for value in (5.5, {}, None)
+        ),
+        {"options": {"policy": 3}},
+        {"approved_by": "ann\x1b[2K"},
+        {"approved_by": "ann\nben"},
+    ],
+)
+def test_a_first_line_that_no_list_has_is_refused(kind, change):
+    """A hand that slipped gets a message about the list; an unexpected error said nothing about it."""
+    builder = history()
+    asked = attrs.evolve(approved(builder.table().list_for_approval(commits_retained=1)), kind=kind, **change)
+    before = builder.storage.files()
+    with pytest.raises(ConfigError, match="nothing was removed"):
+        builder.table().remove_approved(asked)
+    assert builder.storage.files() == before
+
+
 @pytest.mark.parametrize(
     "line",
     [
