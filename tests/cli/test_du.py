@@ -9,7 +9,8 @@ from hudi_py.services.usage.facts import Holder
 from hudi_py.services.usage.service import UsageService
 
 NAMES = ["cow_mixed-0.15.0", "cow_archived-1.1.1", "cow_partition_dropped-1.1.1", "cow_failed_write-1.1.1",
-         "mor_compacted_pending-0.15.0", "mor_failed_write-0.15.0", "mor_logs-1.1.1"]  # fmt: skip
+         "mor_compacted_pending-0.15.0", "mor_failed_write-0.15.0", "mor_failed_write-1.1.1",
+         "mor_logs-1.1.1"]  # fmt: skip
 FOLDERS = ("--conf", "hoodie.metadata.enable=false")
 
 
@@ -58,6 +59,17 @@ def test_reasons_are_those_of_explain_and_of_the_plan(table, name):
         live = {each.path.rpartition("/")[2] for each in found.values() if each.holder is Holder.LIVE}
         slices = [each for part in opened.partitions() for each in opened.file_slices(part)]
         assert {name for each in slices for name in each.file_names} <= live
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("0.15.0")])
+def test_what_is_not_committed_is_told_as_by_the_overview(run, table, name):
+    """A log file that a failed write added to the newest slice, too: no reader reads it, and no clean deletes it."""
+    path = table(name)
+    page = run("du", path, "--json", *FOLDERS).json
+    found = [each for each in page["by_reason"] if each["reason"] == "uncommitted"]
+    overview = run("overview", path, "--json", *FOLDERS).json["files"]["uncommitted"]
+    assert {unit: sum(each[unit] for each in found) for unit in ("files", "bytes")} == overview
+    assert bool(found) == name.partition("-")[0].endswith("failed_write")
 
 
 def test_commits_are_those_that_wrote_the_files(table):

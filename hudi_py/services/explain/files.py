@@ -233,6 +233,10 @@ class Explainer:
         assert parsed is not None
         written_by, origin = self.writer(path, parsed)
         also = explained.also if origin != "orphan" else (*explained.also, ORPHAN)
+        rule, conditions = explained.rule, explained.conditions
+        if not explained.removable and self.is_uncommitted(path, parsed):
+            # In a slice that readers see, but none of them reads it: neither retention nor the slice keeps it.
+            rule, conditions = Reason.UNCOMMITTED.value, (Awaited(Need.PENDING, str(written_by)),)
         planned_by = self._planned.get(join_path(path, entry.name))
         if planned_by is not None:
             also = (*also, f"the pending clean {planned_by} is going to delete it")
@@ -243,12 +247,12 @@ class Explainer:
             file_id=parsed.file_id,
             base_instant_time=explained.file_slice.base_instant_time,
             removable=explained.removable,
-            rule=explained.rule,
+            rule=rule,
             also=also,
             written_by=written_by,
             origin=origin,
             replaced_by=explained.replaced_by,
-            conditions=explained.conditions,
+            conditions=conditions,
         )
 
     def outside(self, path: str, entry: Entry, listed: frozenset[str] | None) -> FileExplanation:
@@ -304,6 +308,13 @@ class Explainer:
             return active, active.state.name.lower()
         archived = self._archived.get(parsed.instant_time)
         return (archived, "archived") if archived is not None else (None, "orphan")
+
+    def is_uncommitted(self, path: str, parsed: BaseFile | LogFile) -> bool:
+        """Whether a write that is not completed has added a log file to a committed slice."""
+        if not isinstance(parsed, LogFile):
+            return False
+        written_by, _ = self.writer(path, parsed)
+        return written_by is not None and written_by.is_pending
 
     def log_writers(self, since: str) -> Mapping[str, Instant]:
         """Path of each log file to the delta commit that wrote it, which in layout 1 only the delta commits tell."""

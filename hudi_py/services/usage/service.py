@@ -11,10 +11,11 @@ from hudi_py.mdt.table import METADATA_TABLE_FOLDER
 from hudi_py.model.files import METADATA_FOLDER, BaseFile, LogFile, join_path, parse_data_file
 from hudi_py.model.instant import Instant
 from hudi_py.services.clean.planning.situation import Situation
+from hudi_py.services.clean.retention.policy import Reason
 from hudi_py.services.clean.service import CleanService
 from hudi_py.services.explain.explain import rule_of
 from hudi_py.services.explain.files import Explainer, FileExplanation
-from hudi_py.services.usage.facts import FileUse, Holder, Usage, holders_of, sum_up
+from hudi_py.services.usage.facts import WASTED, FileUse, Holder, Usage, holders_of, sum_up
 from hudi_py.storage.base import Entry
 
 _KINDS = {"unknown file": Holder.FOREIGN, "partition metafile": Holder.METAFILE}
@@ -128,8 +129,11 @@ class UsageService:
                 parsed = parse_data_file(entry.name)
                 # Verdicts are about slices, so the name is that of a data file.
                 assert parsed is not None
+                holder, rule = found
+                if holder not in WASTED and explainer.is_uncommitted(path, parsed):
+                    holder, rule = Holder.UNCOMMITTED, Reason.UNCOMMITTED.value
                 is_base = isinstance(parsed, BaseFile)
-                yield _use(path, path, entry, *found, self._commit(path, parsed), is_base=is_base)
+                yield _use(path, path, entry, holder, rule, self._commit(path, parsed), is_base=is_base)
 
     def _commit(self, path: str, parsed: BaseFile | LogFile) -> str | None:
         if isinstance(parsed, BaseFile) or not self.situation.context.log_naming.tells_slice:
