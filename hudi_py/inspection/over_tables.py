@@ -228,6 +228,8 @@ def _brief(document: Any) -> str:
     if "file_groups" in document and "instants" in document:
         return _brief_overview(document)
     counts = {key: value for key, value in document.items() if isinstance(value, list) or key == "partitions"}
+    if not counts:
+        return ""  # what was done has no list, so an empty one cannot be told from it
     # "10 instants", "1 pending": keys are nouns in the plural, or say how something is.
     said = [
         counted(len(value), key.removesuffix("s")) if key.endswith("s") else f"{len(value)} {key.replace('_', ' ')}"

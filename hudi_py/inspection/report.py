@@ -266,6 +266,7 @@ def write_report(result: WriteResult, cleans: Iterable[Json | None], *, dry_run:
         "rows_updated": result.rows_updated,
         "rows_deleted": result.rows_deleted,
         "files_written": result.files_written,
+        **({"file_groups_replaced": result.groups_replaced} if result.groups_replaced else {}),
         "seconds": dict(result.seconds),
         "cleans": clean_report(result.cleans, cleans)["cleans"],
         **(rewrite_entries("compactions", result.compactions) if result.compactions else {}),

@@ -45,10 +45,11 @@ def timeline(
     opened = common.open(table).refresh_timeline()
     # Chosen before they are counted: --limit 5 with --action clean means five cleans.
     instants = _selected(opened.timeline.all_states if all_states else opened.timeline.instants, action, state)
-    if limit is not None:
-        # Not `[-limit:]`: a limit of 0 would show all.
-        instants = instants[len(instants) - min(limit, len(instants)) :]
     old = _selected(_archived(opened, all_states or common.as_json), action, state) if archived else ()
+    if limit is not None:
+        # Archived ones are older, so they get what active ones leave.
+        instants, left = _newest(instants, limit)
+        old, _ = _newest(old, left)
     if contents:
         archived_entries, entries = _archived_with_contents(opened, old), _with_contents(opened, instants)
     else:
@@ -64,6 +65,15 @@ def timeline(
             say()
             say(instant)
             print_json(entry["content"])
+
+
+def _newest(instants: tuple[Instant, ...], limit: int) -> tuple[tuple[Instant, ...], int]:
+    """The newest of the instants, at most *limit* with all states of each, and how many more there could be."""
+    # With the action, because a savepoint has the time of its commit.
+    found = list(dict.fromkeys((each.requested_time, each.action) for each in instants))
+    # Not `[-limit:]`: a limit of 0 would show all.
+    wanted = set(found[len(found) - min(limit, len(found)) :])
+    return tuple(each for each in instants if (each.requested_time, each.action) in wanted), limit - len(wanted)
 
 
 def _archived(opened: Table, all_states: bool) -> tuple[Instant, ...]:

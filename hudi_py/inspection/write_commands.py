@@ -89,6 +89,9 @@ def _show(common: Common, table: str, result: WriteResult, *, dry_run: bool) -> 
         f"{result.rows_deleted} deleted, "
         f"{counted(result.files_written, 'file')}"
     )
+    if result.groups_replaced:
+        # Their rows are gone, too, and nobody has counted them.
+        numbers += f", {counted(result.groups_replaced, 'file group')} replaced with all their rows"
     if result.is_repeated:
         say(f"nothing was done: commit {result.instant} has this write key or a later version of it")
     elif dry_run:

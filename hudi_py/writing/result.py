@@ -67,6 +67,11 @@ class WriteResult(Shown):
         return sum(max(stat.num_deletes, 0) for stat in self._stats())
 
     @property
+    def groups_replaced(self) -> int:
+        """Number of file groups that were replaced with all their rows, by overwriting or dropping partitions."""
+        return sum(map(len, (self.metadata.partition_to_replace_file_ids or {}).values()))
+
+    @property
     def files_written(self) -> int:
         """Number of data files that were written."""
         return sum(1 for _ in self._stats())

@@ -67,6 +67,7 @@ def test_timeline_selects_by_action_state_and_number(run, table, version):
     assert run("timeline", path, "--json", "--limit", 2).json["instants"] == everything[-2:]
     assert run("timeline", path, "--json", "--limit", 0).json["instants"] == []
     assert run("timeline", path, "--json", "--limit", 999).json["instants"] == everything
+    assert run("timeline", path, "--json", "--limit", 2, "--archived").json["archived"] == []
     files = run("timeline", path, "--json", "--all-states").json["instants"]
     assert len(files) == len(fixtures.expected(f"cow_mixed-{version}")["expected"]["timeline"]["files"])
 

@@ -20,6 +20,19 @@ ARCHIVES = [f"cow_archived-{version}" for version in ("0.15.0", "1.0.2", "1.1.1"
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
 
 
+def test_the_newest_instants_are_active_ones_first(run, table):
+    """``--limit`` counts archived instants, too, each once however many states are listed of it."""
+    path = table("cow_archived-1.1.1")
+    whole = run("timeline", path, "--archived", "--json").json
+    active = len(whole["instants"])
+    archived = list(dict.fromkeys(each["requested_time"] for each in whole["archived"]))
+    for limit in (0, 1, active, active + 3, active + len(archived), 999):
+        page = run("timeline", path, "--archived", "--limit", limit, "--json").json
+        assert page["instants"] == whole["instants"][active - min(limit, active) :]
+        wanted = archived[len(archived) - min(max(limit - active, 0), len(archived)) :]
+        assert page["archived"] == [each for each in whole["archived"] if each["requested_time"] in wanted]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_history_has_an_event_for_each_instant(run, table, name):
     """In the order of the timeline, with the numbers that the instants hold."""

@@ -74,6 +74,18 @@ def test_rehearsals_tell_the_numbers_and_change_nothing(run, trips):
     assert not (trips.parent / "new").exists()
 
 
+@pytest.mark.parametrize("dry", [("--dry-run",), ()], ids=["rehearsed", "done"])
+def test_file_groups_that_are_replaced_are_told(run, trips, dry):
+    """With "0 deleted" alone, dropping a partition with all its rows would look like nothing."""
+    words = ("drop-partition", trips, "us", *dry)
+    groups = len(run("files", trips, "--partition", "us", "--json").json["partitions"]["us"]["latest_slices"])
+    result = run(*words) if dry else run(*words, "--json")
+    if dry:
+        assert f", {groups} file group{'s' * (groups > 1)} replaced with all their rows" in result.out
+    else:
+        assert result.json["file_groups_replaced"] == groups > 0
+
+
 def test_rehearsal_tells_that_a_service_would_fail_and_speaks_of_no_commit(run, table, tmp_path):
     """Commit and error exist in the memory of the rehearsal alone: nobody is told that rows are visible."""
     spoilt = table("cow_archived-1.1.1")
