@@ -24,17 +24,27 @@ def _sum(amounts: Iterable[int | None]) -> int | None:
     return None if None in found else sum(each or 0 for each in found)
 
 
+def clean_outlook(document: Any) -> tuple[int, int | None]:
+    """
+    Return how many files, and bytes if they are known, a run would delete now, by the document of its dry run.
+
+    That has the next plan also where a run would finish a pending clean instead, or where no clean is due.
+    """
+    begun = _begun(document)
+    if begun:
+        return sum(len(each["files_to_delete"]) for each in begun), _sum(each["bytes"] for each in begun)
+    return (document["totals"]["files"], document["totals"]["bytes"]) if document["would_schedule"] else (0, 0)
+
+
 def _clean_files(document: Any) -> int | None:
     if "totals" in document:  # of a dry run
-        begun = _begun(document)
-        return sum(len(each["files_to_delete"]) for each in begun) if begun else int(document["totals"]["files"])
+        return clean_outlook(document)[0]
     return sum(len(each["deleted_files"]) for each in document["cleans"])
 
 
 def _clean_bytes(document: Any) -> int | None:
     if "totals" in document:
-        begun = _begun(document)
-        return _sum(each["bytes"] for each in (begun or [document["totals"]]))
+        return clean_outlook(document)[1]
     return _sum(each["bytes_freed"] if each["deleted_files"] else 0 for each in document["cleans"])
 
 

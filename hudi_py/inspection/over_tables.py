@@ -11,7 +11,7 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection.failure import SCHEMA_VERSION, WRAPPED, forget_output
-from hudi_py.inspection.fleet_budget import BUDGETS, budget_of
+from hudi_py.inspection.fleet_budget import BUDGETS, budget_of, clean_outlook
 from hudi_py.inspection.given_once import refuse_repeated
 from hudi_py.inspection.json_stream import json_text
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
@@ -219,6 +219,9 @@ def _brief(document: Any) -> str:
         return ""
     if "error" in document:
         return str(document["error"].get("message", ""))
+    if "needs_cleaning" in document:
+        files, size = clean_outlook(document)
+        return f"{counted(files, 'file')}, {human_bytes(size)}"
     totals = document.get("totals") or document.get("total")
     if isinstance(totals, dict) and {"files", "bytes"} <= set(totals):
         return f"{counted(totals['files'], 'file')}, {human_bytes(totals['bytes'])}"

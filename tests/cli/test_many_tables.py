@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 
 from hudi_py.inspection import many_tables, over_tables
+from hudi_py.inspection.clean_command import clean
 from hudi_py.inspection.cli import main
 from hudi_py.inspection.fleet_budget import budget_of
 from hudi_py.inspection.maintain_command import maintain, maintenance_entry
@@ -334,6 +335,25 @@ def test_what_leaves_quarantine_takes_all_that_a_table_may_use():
         steps = tuple(ChoreReport(step=step, found=ChoreResult("", files)) for step, files in found.items())
         budget.settle(share, maintenance_entry(MaintenanceReport(steps=steps)), has_failed=False)
         assert budget.left == left
+
+
+@pytest.mark.parametrize("name", ["cow_cleaned-1.1.1", "cow_archived-1.1.1", "cow_clean_inflight-1.1.1"])
+def test_the_line_of_a_dry_run_has_what_the_run_deletes(run, table, tmp_path, name):
+    """Also where a run finishes a pending clean instead, and where none is due; the budget counts the same."""
+    path = table(name)
+    (tmp_path / "one.txt").write_text(str(path))
+    asked = ("clean", "--tables", tmp_path / "one.txt", "--commits-retained", 1, *ALONE)
+    shown, document = (
+        run(*asked, "--dry-run").out,
+        run("clean", path, "--commits-retained", 1, "--dry-run", "--json").json,
+    )
+    before = {each for each in path.rglob("*.parquet") if ".hoodie" not in each.parts}
+    assert run(*asked).code == 0
+    gone = [each for each in before if not each.exists()]
+    assert f"  {len(gone)} file{'' if len(gone) == 1 else 's'}, " in shown
+    budget = budget_of("total-files", 100, clean, {})
+    budget.settle(budget.share(1), document, has_failed=False)
+    assert budget.left == 100 - len(gone)
 
 
 def test_a_dry_run_of_clusterings_counts(run, table, tmp_path):
