@@ -14,6 +14,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
+from hudi_py.inspection.output_file import check_outside
 from hudi_py.inspection.say import say
 from hudi_py.model.words import counted, human_bytes, shell_word
 
@@ -36,8 +37,10 @@ def write_list(common: Common, asked: RemovalList, target: str) -> None:
     Write a list for approval, and say what to do with it.
 
     Raises:
-        ConfigError: The file cannot be written, or is there already: somebody may be deciding about it.
+        ConfigError: The file cannot be written, or is there already: somebody may be deciding about it. Or it is
+            inside of the table, as a file that no instant knows.
     """
+    check_outside(target, asked.table, "--list")
     try:
         with Path(target).open("x", encoding="utf-8") as file:
             file.write(asked.text())

@@ -26,6 +26,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.inspection.fleet_budget import Budget
 from hudi_py.inspection.metrics_file import collected
 from hudi_py.inspection.open_metrics import Sample
+from hudi_py.inspection.output_file import table_around
 from hudi_py.inspection.still_running import is_beat
 
 SOME_FAILED: Final = 6
@@ -283,6 +284,8 @@ def _journalled(path: str | None, work: str) -> frozenset[str]:
         ConfigError: It cannot be read, or is no journal: a list of tables, say, to which nothing must be added. Or it
             is of a run that did other *work*: its tables would be passed over, and nothing would be done for them.
     """
+    if path is not None and table_around(path) is not None:
+        raise ConfigError(f"--resume {path}: this is inside a table, where no instant would know it; use another place")
     if path is None or not os.path.exists(path):
         return frozenset()
     found = set()

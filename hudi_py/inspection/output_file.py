@@ -11,13 +11,14 @@ from typing import BinaryIO
 from hudi_py.errors import ConfigError
 
 
-def check_outside(path: str, root: str) -> None:
+def check_outside(path: str, root: str, option: str = "-o") -> None:
     """
     Refuse a file inside of the table: the output replaces what has its name, which may be one of the table's files.
 
     Args:
-        path: As given with ``-o``.
+        path: As given with the option.
         root: Base path or URL of the table.
+        option: Its name.
 
     Raises:
         ConfigError: It is inside.
@@ -25,7 +26,9 @@ def check_outside(path: str, root: str) -> None:
     folder = os.path.realpath(os.path.dirname(path) or os.curdir)
     root = os.path.realpath(root)  # that of a table in an object store is a URL, below which no local folder lies
     if os.path.commonpath([folder, root]) == root:
-        raise ConfigError(f"-o {path}: this is inside the table and could replace one of its files; use another place")
+        raise ConfigError(
+            f"{option} {path}: this is inside the table and could replace one of its files; use another place"
+        )
 
 
 def table_around(path: str) -> str | None:

@@ -59,6 +59,21 @@ def test_metrics_do_not_go_into_a_table(run, table):
     assert run("overview", path, "--metrics-file", path.parent / "beside.prom").code == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [(("clean",), "--list"), (("orphans",), "--list"), (("clean", "--dry-run", "--tables"), "--resume")],
+    ids=lambda each: each if isinstance(each, str) else " ".join(each),
+)
+def test_lists_and_journals_stay_outside_of_tables(run, table, words, option):
+    """In a partition they would be files that no instant knows, which keep it from being deleted as a whole."""
+    path = table("cow_cleaned-1.1.1")
+    inside = path / "r0" / "list.jsonl"
+    refused = run(*words, path, option, inside)
+    assert (refused.code, refused.out) == (2, "")
+    assert f"{option} {inside}: this is inside" in refused.err
+    assert not inside.exists()
+
+
 def test_commands_have_one_name_however_the_program_was_started(table, tmp_path):
     """``python -m hudi_py overview`` is ``overview`` in metrics and documents, so that alarms find it."""
     out = tmp_path / "m.prom"
