@@ -45,6 +45,7 @@ def erased(common: Common, table: str, partition: str | None, keys: tuple[str, .
     from hudi_py.services.erasure.facts import ErasureVerdict
 
     opened = common.open(table).read_only()
+    partition = None if partition is None else partition.rstrip("/")  # as a shell completes a folder
     report = opened.erased(partition=partition, keys=keys, now=common.planning_time(opened), **options)
     if common.as_json:
         print_json(erasure_entry(report))

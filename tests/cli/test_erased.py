@@ -38,7 +38,7 @@ def test_held_names_the_file_and_gone_the_clean(run, made):
 
 def test_the_document_says_the_same(run, made):
     """For programs: verdict, files with what keeps them, and since when."""
-    document = run("erased", made.root, "--partition", "eu", "--json", *PLAIN).json
+    document = run("erased", made.root, "--partition", "eu/", "--json", *PLAIN).json
     assert (document["verdict"], document["gone_since"], document["partition"]) == ("held", None, "eu")
     assert all(each["certain"] and each["why_kept"] for each in document["files"])
     made.replace("eu/notes.txt", b"x")

@@ -19,6 +19,7 @@ def test_by_value_with_and_without_dry_run(run, table):
     assert run(*by_month, "--dry-run", "--json").json["expired"] == []
     by_path = ("expire-partitions", path, *LATER, "--format", "%Y/%m", "--days", "300")
     assert "2 partitions would be dropped" in run(*by_path, "--dry-run").out
+    assert run(*by_path, "--partition", f"{PATHS[1]}/", "--dry-run", "--json").json["expired"] == [PATHS[1]]
     done = run(*by_path, "--json").json
     assert done["expired"] == list(PATHS[:2])
     opened = hudi_py.open_table(path)
