@@ -78,6 +78,10 @@ def clean(
             "--list": list_to is not None,
         }
     )
+    # How files are deleted is not part of a plan or a list: whoever carries it out would delete them for good.
+    for option, value in (("--schedule-only", schedule_only), ("--list", list_to is not None)):
+        at_most_one({option: value, "--quarantine": quarantine})
+        at_most_one({option: value, "--tag": tag})
     opened = (forced(common) if force else common).open(table)
     if full:
         examine_everything(opened)

@@ -66,7 +66,9 @@ def orphans(
     opened = common.open(table)
     opened.settings = opened.settings.merged({keys.QUARANTINE_TAG.name: tag})
     if list_to is not None:
-        at_most_one({"--list": True, "--dry-run": dry_run, "--quarantine": quarantine, "--delete": delete})
+        at_most_one(
+            {"--list": True, "--dry-run": dry_run, "--quarantine": quarantine, "--tag": tag, "--delete": delete}
+        )
         asked = opened.read_only().list_for_approval(
             "orphans",
             now=common.planning_time(opened),

@@ -78,6 +78,20 @@ def test_a_replaced_clock_is_told(run, table, asked):
     assert "as if it were 20991231" in run(*asked).err
 
 
+@pytest.mark.parametrize("kept", [("--quarantine",), ("--tag", "a=b")], ids=lambda kept: kept[0])
+@pytest.mark.parametrize("later", [("--schedule-only",), ("--list", "files.jsonl")], ids=lambda later: later[0])
+def test_what_is_deleted_later_is_not_put_aside_by_this_run(run, table, tmp_path, monkeypatch, kept, later):
+    """A plan and a list do not hold it, and the run that carries them out would delete the files for good."""
+    monkeypatch.chdir(tmp_path)
+    path = table("cow_nomdt-1.1.1")
+    before = sorted(path.rglob("*"))
+    refused = run("clean", path, "--commits-retained", 1, *kept, *later)
+    assert (refused.code, refused.out) == (2, "")
+    assert f"{later[0]} and {kept[0]} exclude each other" in refused.err
+    assert sorted(path.rglob("*")) == before
+    assert not (tmp_path / "files.jsonl").exists()
+
+
 def test_an_empty_name_of_a_savepoint_is_refused(run, table):
     """As an unset variable leaves it; a savepoint without a name is one without the option."""
     path = table("cow_nomdt-1.1.1")
