@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 import shutil
@@ -109,10 +110,10 @@ def words_of(run, line, lake):
     if line.startswith("hudi-py approve"):
         assert run("consumer", "delete", path, "job-7").code == 0
         assert run("clean", path, "--file-versions-retained", 1, "--list", "files.jsonl").code == 0
-    line = line.partition(" > ")[0] if line.startswith("hudi-py completion") else line
     line = line.removeprefix('eval "$(').removesuffix(')"')
     words = []
-    for word in shlex.split(line)[1:]:
+    # Up to the word by which a shell would write the output into a file; in conditions the sign is not a word.
+    for word in itertools.takewhile(lambda word: word != ">", shlex.split(line)[1:]):
         word = re.sub(r"\bTABLE\b|s3://lake/trips", str(path), word)
         word = re.sub(r"s3://lake/warehouse|s3://lake\b|^/lake/warehouse", str(lake / "warehouse"), word)
         word = word.replace("20261121063000000", last).replace("20261101120000000", first)
