@@ -230,10 +230,14 @@ class Asked:
         return sorted(each.requested_time if is_first else each.completion_time or "" for each in self._writes())
 
     def _may_fall_back(self, words: Row, found: list[Row], ours: list[Row]) -> bool:
-        """Whether Apache Hudi may have read the latest files: it has less, and a clean deleted something."""
+        """
+        Whether Apache Hudi may have left rows out (docs/changes.md): it has less, and a clean deleted something, so it
+        read the latest files, or commits were archived.
+        """
         table = hudi_py.open_table(self.path)
-        is_past = words["end"] < self._ends()[-1]
-        return is_past and bool(table.timeline.completed(Action.CLEAN)) and all(each in ours for each in found)
+        is_past = words["end"] < self._ends()[-1] and bool(table.timeline.completed(Action.CLEAN))
+        is_archived = words["start"] == "0" and bool(table.archived_timeline.instants)
+        return (is_past or is_archived) and all(each in ours for each in found)
 
     def _writes(self) -> Sequence[Instant]:
         return hudi_py.open_table(self.path).timeline.writes.completed()
