@@ -8,6 +8,7 @@ from hudi_py.inspection import render
 from hudi_py.inspection.cli import main
 from hudi_py.inspection.program import in_plain_words
 from hudi_py.services.explain.explain import Awaited, Need
+from support.cli_runner import RUNNER
 from support.tables import TableBuilder, at, on_disk
 
 GROUPS = ((), *((name,) for name in sorted(main.commands) if isinstance(main.commands[name], click.Group)))
@@ -53,10 +54,11 @@ def test_numbers_out_of_range_are_told_without_formulas(kind, value, said):
 
 
 def test_a_question_ends_its_sentence():
-    """No semicolon behind the question mark; programs get the same words."""
-    result = CliRunner().invoke(main, ["timelin", "trips"])
+    """No semicolon behind the question mark; the oldest click asks none."""
+    result = RUNNER.invoke(main, ["timelin", "trips"])
     assert result.exit_code == 2
-    assert result.stderr == "hudi-py: No such command 'timelin'. Did you mean 'timeline'? See hudi-py --help\n"
+    assert "timelin'" in result.stderr
+    assert result.stderr.endswith(("? See hudi-py --help\n", "'; see hudi-py --help\n"))
 
 
 @pytest.mark.parametrize("need", Need)
