@@ -2,7 +2,6 @@
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from hudi_py.inspection import render
 from hudi_py.inspection.cli import main
@@ -17,7 +16,7 @@ GROUPS = ((), *((name,) for name in sorted(main.commands) if isinstance(main.com
 @pytest.mark.parametrize("group", GROUPS, ids=" ".join)
 def test_help_says_what_each_command_does_to_the_end(group):
     """No sentence is cut off, and no option is broken, on a terminal of 80 columns."""
-    lines = CliRunner().invoke(main, [*group, "--help"], terminal_width=80).output.splitlines()[1:]
+    lines = RUNNER.invoke(main, [*group, "--help"], terminal_width=80).output.splitlines()[1:]
     assert max(map(len, lines)) <= 80
     assert not [line for line in lines if line.endswith(("...", "-"))]
 
@@ -26,7 +25,7 @@ def test_a_file_of_another_kind_is_named(tmp_path):
     """And not what Python calls a list of names."""
     (tmp_path / "notes.txt").write_text("hi")
     named = ("--conf", "hoodie.table.name=trips", "--conf", "hoodie.datasource.write.recordkey.field=id")
-    result = CliRunner().invoke(main, ["write", str(tmp_path / "trips"), str(tmp_path / "notes.txt"), *named])
+    result = RUNNER.invoke(main, ["write", str(tmp_path / "trips"), str(tmp_path / "notes.txt"), *named])
     assert result.exit_code == 2, result.stderr
     assert not (tmp_path / "trips").exists()
     assert f"{tmp_path / 'notes.txt'}: not known as a file of rows; its name has to end in .parquet" in result.stderr
@@ -76,12 +75,12 @@ def test_an_error_says_what_to_do_even_where_its_message_does_not(tmp_path):
     path = on_disk(builder, tmp_path / "trips").storage.root
     torn = next((tmp_path / "trips" / ".hoodie" / "timeline").glob("*.commit"))
     torn.write_bytes(torn.read_bytes()[:30])
-    result = CliRunner().invoke(main, ["read", path])
+    result = RUNNER.invoke(main, ["read", path])
     assert result.exit_code == 1
     (line,) = [each for each in result.stderr.splitlines() if each.startswith("hudi-py: ")]
     assert torn.name in line
     assert line.endswith("; see what is damaged with hudi-py check")
-    line = CliRunner().invoke(main, ["read", f"{path}/nothing"]).stderr
+    line = RUNNER.invoke(main, ["read", f"{path}/nothing"]).stderr
     assert line.count("check the path and the storage options") == 1
 
 
