@@ -37,8 +37,10 @@ def test_older_files_show_each_column_under_its_name_of_today(data):
         stored = stored.slice(data.draw(st.integers(0, len(rows))))
         moved = None if found is None else found.of(str(number))
         renamed = stored if moved is None else renamed_batch(stored, moved)
-        read = conform_batch(renamed, arrow_of(today)).to_pylist(maps_as_pydicts="strict")
-        assert read == [shown(today, row) for row in rows[len(rows) - stored.num_rows :]]
+        wanted = [shown(today, row) for row in rows[len(rows) - stored.num_rows :]]
+        # Maps as pairs on both sides: PyArrow 20 makes no dictionaries of maps inside of maps.
+        read = conform_batch(renamed, arrow_of(today)).to_pylist()
+        assert read == pa.RecordBatch.from_pylist(wanted, schema=arrow_of(today)).to_pylist()
         if moved is not None:
             assert renamed_schema(stored.schema, moved).names == renamed.schema.names
             for name in stored.schema.names:
