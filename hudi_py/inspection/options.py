@@ -138,12 +138,13 @@ def at_most_one(given: Mapping[str, object]) -> None:
     Refuse options that exclude each other.
 
     Args:
-        given: Name of each option, or words for several, to its value; what is false was not given.
+        given: Name of each option, or words for several, to its value; what is false was not given, an empty text
+            was.
 
     Raises:
         ConfigError: Two of them were given.
     """
-    names = [name for name, value in given.items() if value]
+    names = [name for name, value in given.items() if value or value == ""]
     if len(names) > 1:
         raise ConfigError(f"{' and '.join(names)} exclude each other; give one of them")
 

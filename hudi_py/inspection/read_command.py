@@ -68,10 +68,10 @@ def read(
     """Read the rows of a table, or those that changed in a range of time (--from, --to). Log files are merged."""
     from hudi_py.rows.read import plain_rows
 
-    at_most_one({"--as-of": as_of, "--savepoint": savepoint, "--from or --to": start or end})
+    at_most_one({"--as-of": as_of, "--savepoint": savepoint, "--from or --to": end if start is None else start})
     # One by one, so that the message names the two options that do not go together.
     for other, value in {"--as-of": as_of, "--savepoint": savepoint, "--where": where, "--meta": meta,
-                         "--with-deletes": with_deletes}.items():  # fmt: skip
+                         "--with-deletes": with_deletes, "--read-optimized": read_optimized}.items():  # fmt: skip
         at_most_one({"--cdc": cdc, other: value})
     opened = common.open(table)
     if output is not None:

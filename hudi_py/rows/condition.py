@@ -213,6 +213,9 @@ class Column:
 
     __hash__ = None  # type: ignore[assignment]  # equal names compare to a condition
 
+    def __bool__(self) -> bool:  # `Column("paid") and Column("fare") > 20` would silently drop the first column
+        raise TypeError(f"the column {self.name} has no truth value; write Column({self.name!r}) == True")
+
     def is_null(self) -> Condition:
         """The column holds no value."""
         return IsNull(path_of(self.name))
@@ -309,11 +312,30 @@ def value_of(name: str, value: Any) -> Value:
         plain = value.item() if hasattr(value, "item") else value.as_py() if hasattr(value, "as_py") else value
     except ValueError:  # an array of several values; refused below
         plain = value
+    # NumPy gives times of nanoseconds, and those beyond the calendar, as numbers, which columns of numbers would equal.
+    if _is_time_of_numpy(value) and isinstance(plain, int):
+        plain = _whole_microseconds(value)
     if isinstance(plain, datetime) and plain != plain:  # noqa: PLR0124 - pandas' NaT, which is not a time
         return None
+    # pandas' times have nanoseconds; cut off, `<` would leave out rows of the same microsecond.
+    if getattr(plain, "nanosecond", 0):
+        raise ConfigError(f"a condition on {name}: {value!r} has nanoseconds; give a time of whole microseconds")
     if plain is None or isinstance(plain, (bool, int, float, str, Decimal, date)):
         return plain
     raise ConfigError(f"a condition on {name}: {value!r} cannot be compared with a column")
+
+
+def _is_time_of_numpy(value: Any) -> bool:
+    return getattr(getattr(value, "dtype", None), "kind", "") in ("M", "m")
+
+
+def _whole_microseconds(value: Any) -> Any:
+    """A time of NumPy as a `datetime`; the value itself if it is none."""
+    if value.dtype.kind == "M":
+        micros = value.astype("datetime64[us]")
+        if micros == value and isinstance(micros.item(), datetime):
+            return micros.item()
+    return value
 
 
 def path_of(name: str) -> Path:

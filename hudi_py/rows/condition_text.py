@@ -59,7 +59,7 @@ _TOKEN: Final = re.compile(
     )""",
     re.VERBOSE,
 )
-NUMBER: Final = re.compile(r"[+-]?(?:\d+(?P<point>\.\d*)?|(?P<begin>\.\d+))(?P<exponent>[eE][+-]?\d+)?")
+NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?P<point>\.[0-9]*)?|(?P<begin>\.[0-9]+))(?P<exponent>[eE][+-]?[0-9]+)?")
 
 
 @attrs.frozen

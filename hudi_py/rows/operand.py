@@ -164,7 +164,7 @@ def _timestamp(value: Any, arrow: Any) -> Operand | None:
 
 def _integer(value: Any, _: pa.DataType) -> Operand | None:
     if isinstance(value, str):
-        value = int(value)
+        value = int(_sql_number(value))
         if abs(value) > _LONG_MAX:
             return None
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LONG_MAX:
@@ -174,14 +174,21 @@ def _integer(value: Any, _: pa.DataType) -> Operand | None:
 
 def _floating(value: Any, arrow: pa.DataType) -> Operand | None:
     if isinstance(value, str):
-        return Operand(arrow, pa.scalar(float(value), pa.float64()).cast(arrow).as_py())
+        return Operand(arrow, pa.scalar(float(_sql_number(value)), pa.float64()).cast(arrow).as_py())
     is_number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
     return Operand(pa.float64(), float(value)) if is_number else None
 
 
 def _decimal(value: Any, arrow: Any) -> Operand | None:
-    number = Decimal(value) if isinstance(value, str) else value
+    number = Decimal(_sql_number(value)) if isinstance(value, str) else value
     return _number(number, scale=arrow.scale, whole=arrow.precision - arrow.scale)
+
+
+def _sql_number(text: str) -> str:
+    """The same text; raises `ValueError` for numbers to Python alone: 1_000, and digits of other scripts."""
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return text
 
 
 def _number(value: Any, *, scale: int, whole: int) -> Operand | None:

@@ -21,6 +21,8 @@ def test_read_gives_the_rows_that_changed_in_a_range(run, tmp_path, name):
         ("--from", "yesterday"): "is not a time",
         ("--from", "0", "--as-of", times[0]): "--as-of and --from or --to exclude each other",
         ("--to", times[0], "--savepoint", times[0]): "exclude each other",
+        ("--from", "0", "--savepoint", ""): "exclude each other",
+        ("--from", "", "--as-of", times[0]): "exclude each other",
     }.items():
         refused = run("read", path, *wrong)
         assert (refused.code, refused.out) == (2, "")
@@ -40,7 +42,7 @@ def test_read_gives_each_change_of_a_range(run, tmp_path):
         "id"
     }
     assert run("read", path, "--cdc", "-o", tmp_path / "changes.parquet").code == 0
-    for wrong in (("--where", "qty > 1"), ("--meta",), ("--as-of", "1d")):
+    for wrong in (("--where", "qty > 1"), ("--meta",), ("--as-of", "1d"), ("--as-of", ""), ("--read-optimized",)):
         refused = run("read", path, "--cdc", *wrong)
         assert (refused.code, refused.out) == (2, "")
         assert "--cdc" in refused.err

@@ -180,6 +180,31 @@ def test_a_chain_of_comparisons_is_not_half_a_condition():
         assert 1 < Column("a") < 3
 
 
+@pytest.mark.parametrize("dropped", [lambda c: c and c > 1, lambda c: c > 1 or c, lambda c: not c])
+def test_a_column_is_no_condition_that_python_could_drop(dropped):
+    """A column of booleans beside `and` would be gone, and a delete would take more rows."""
+    with pytest.raises(TypeError, match="truth value"):
+        dropped(Column("paid"))
+
+
+@pytest.mark.parametrize("unit", ["ns", "ps", "us", "s", "D"])
+def test_a_time_of_numpy_is_a_time_in_every_unit(unit):
+    """Not the number that NumPy makes of small units, which a column of numbers may hold."""
+    (found,) = conditions_of(("a", "=", np.datetime64("1970-02-01", unit)))
+    assert str(found.value)[:10] == "1970-02-01"
+
+
+def test_times_with_nanoseconds_and_spans_are_refused():
+    """Cut off, ``<`` would leave out rows of the same microsecond."""
+    pandas = pytest.importorskip("pandas")
+    text = "2024-01-01T00:00:00.000000001"
+    beyond = np.datetime64("20000-01-01", "us")
+    spans = [np.timedelta64(5, unit) for unit in ("ns", "s")]
+    for value in (pandas.Timestamp(text), np.datetime64(text), pa.scalar(1, pa.timestamp("ns")), beyond, *spans):
+        with pytest.raises(ConfigError, match=r"nanoseconds|cannot be compared"):
+            conditions_of(("a", "<", value))
+
+
 @pytest.mark.parametrize("operator", ["=", "<", "!="])
 def test_what_is_no_single_value_is_refused(operator):
     """An array of several, and the time that pandas has for none: no row would be right."""

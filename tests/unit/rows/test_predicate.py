@@ -136,6 +136,15 @@ def test_a_row_that_is_merged_of_files_takes_each_value_from_one_of_them():
         assert may_match(bound(text, schema), lambda path, _: [base[path], log[path]]) is expected, text
 
 
+@pytest.mark.parametrize("text", ["1_000", "\u0661", "\uff11", "1_0.5", "\u0661.0"])
+@pytest.mark.parametrize("column", ["i", "l", "f", "d", "dec"])
+def test_what_only_python_takes_for_a_number_is_refused(column, text):
+    """Underscores and digits of other scripts: Spark SQL finds no row, and 1000 or 1 would be other rows."""
+    for where in ((column, "=", text), f"{column} = '{text}'", f"{column} in ({text}, 2)"):
+        with pytest.raises(ConfigError, match="not a value"):
+            bound_filters(conditions_of(where), SCHEMA)
+
+
 def test_large_integers_become_doubles_as_in_spark_sql():
     """Rounded, not refused; and a list of no values is met by no row, its negation by each."""
     schema = pa.schema([("l", pa.int64())])
