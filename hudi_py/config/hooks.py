@@ -111,7 +111,8 @@ def _hudi(settings: Settings) -> Address:
 def _address(name: str, url: str, seconds: float, headers: Mapping[str, str]) -> Address:
     try:
         parts = urlsplit(url)
-        is_fine = parts.scheme in ("http", "https") and bool(parts.hostname)
+        # The port is only read here: a wrong one would be a warning after every commit.
+        is_fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and url.isascii()
     except ValueError:
         is_fine = False
     # Not repeated in the message: an address may have a password in it.

@@ -5,18 +5,24 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import select
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import IO, Any, Final
 from urllib.parse import urlsplit
 
 from hudi_py.config.hooks import Address
+from hudi_py.runtime.clock import MONOTONIC
 
 _SUCCESS_BELOW: Final = 300
 _SHOWN_MAX: Final = 300
+_KEPT_BYTES: Final = 4 * _SHOWN_MAX
+_READ_BYTES: Final = 65536
+_LOOK_SECONDS: Final = 0.05
 
 
 class HookFailed(Exception):
@@ -44,30 +50,58 @@ def run_command(words: Sequence[str], document: Mapping[str, Any], seconds: floa
         "HUDI_PY_INSTANT": document["requested_time"] or "",
     }
     try:
-        process = subprocess.Popen(
-            list(words), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            env={**os.environ, **told}, start_new_session=True,
-        )  # fmt: skip
+        # As a file: a program that reads nothing must not keep the one waiting that writes.
+        with tempfile.TemporaryFile() as given:
+            given.write(json.dumps(document, default=str).encode())
+            given.seek(0)
+            process = subprocess.Popen(
+                list(words), stdin=given, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                env={**os.environ, **told}, start_new_session=True,
+            )  # fmt: skip
     except OSError as error:
         raise HookFailed(f"it cannot be started: {error.strerror or error}") from error
-    try:
-        _, errors = process.communicate(json.dumps(document, default=str).encode(), timeout=seconds)
-    except BaseException as error:
-        _kill(process)
-        if isinstance(error, subprocess.TimeoutExpired):
-            raise HookFailed(f"it took longer than {seconds:g} s and was killed") from error
-        raise
-    if process.returncode:
-        said = errors.decode("utf-8", "replace").strip()[-_SHOWN_MAX:]
-        raise HookFailed(f"it ended with exit code {process.returncode}" + (f": {said}" if said else ""))
+    with process.stderr as errors:  # type: ignore[union-attr]
+        try:
+            said = _last_words(process, errors, MONOTONIC() + seconds)
+            code = process.wait(0)
+        except BaseException as error:
+            _kill(process)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise HookFailed(f"it took longer than {seconds:g} s and was killed") from error
+            raise
+    if code:
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        raise HookFailed(f"it {how}" + (f": {said}" if said else ""))
+
+
+def _last_words(process: subprocess.Popen[bytes], errors: IO[bytes], until: float) -> str:
+    """
+    Return the end of what a program says on its standard error, once it has ended or its time is over.
+
+    Only the end is kept: a program may write gigabytes. What the program started and left running may keep the stream
+    open for days, so the end of the program counts, not that of the stream.
+    """
+    end, has_ended, is_open = b"", False, True
+    while MONOTONIC() < until:
+        # Asked before reading: what it wrote last is there when it has ended.
+        has_ended = process.poll() is not None
+        if is_open and select.select([errors], [], [], 0 if has_ended else _LOOK_SECONDS)[0]:
+            data = os.read(errors.fileno(), _READ_BYTES)
+            end, is_open = (end + data)[-_KEPT_BYTES:], bool(data)
+        elif has_ended:
+            break
+        elif not is_open:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOK_SECONDS)
+    return end.decode("utf-8", "replace").strip()[-_SHOWN_MAX:]
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a program and what it started; those would keep its streams open."""
+    """Kill a program and what it started, and wait for the program alone: others may have left its group."""
     with suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)
     process.kill()
-    process.communicate()
+    process.wait()
 
 
 def send(address: Address, document: Mapping[str, Any]) -> None:

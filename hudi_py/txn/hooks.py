@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Hook: TypeAlias = Callable[[Completed], object]
 
-_functions: list[Hook] = []
+_functions: list[_Entry] = []
 """Of this process, for all tables."""
 
 
@@ -94,7 +94,7 @@ class Hooks:
         config, document = self.config, completed.document
         calls: list[tuple[str, Callable[[], object]]] = [
             # A copy, because a hook may add or remove hooks.
-            (getattr(entry, "__name__", "function"), _bound(entry, completed))
+            (_name(entry.function), _bound(entry, completed))
             for entry in tuple(_functions)
         ]
         if document["kind"] in config.after:
@@ -112,13 +112,27 @@ class Hooks:
         for name, call in calls:
             try:
                 call()
-            # Whatever a hook raises, the action is completed; one that wants to end the process does not end the write
-            # between its commit point and the removal of its markers.
-            except (Exception, SystemExit) as error:  # noqa: BLE001
-                why = str(error) or type(error).__name__
+            except KeyboardInterrupt:  # a signal to this process, not something that the hook says
+                raise
+            # Whatever a hook raises, the action is completed; one that wants to end the process, or its own task (a
+            # cancellation is no Exception), does not end the write between its commit point and the removal of its
+            # markers.
+            except BaseException as error:  # noqa: BLE001
+                why = _why(error)
                 log.warning(
                     "hook.failed", hook=name, action=completed.action, instant=completed.requested_time, why=why
                 )
+
+
+def _name(function: Hook) -> str:
+    return getattr(function, "__qualname__", None) or type(function).__qualname__
+
+
+def _why(error: BaseException) -> str:
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # noqa: BLE001 - it is the hook's own class, which may be as broken as the hook
+        return type(error).__name__
 
 
 def _bound(entry: Hook, completed: Completed) -> Callable[[], object]:

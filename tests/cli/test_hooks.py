@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 import time
+import tracemalloc
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -14,6 +15,7 @@ import pytest
 
 import hudi_py
 from hudi_py.errors import ConfigError
+from hudi_py.txn.hook_calls import HookFailed, run_command
 from support.tables import TableBuilder, at
 
 LOCK = {
@@ -179,6 +181,83 @@ def test_a_hook_does_not_end_the_process_in_the_middle_of_a_write(lock, tmp_path
     assert "clean is over" in said
 
 
+class Cancelled(BaseException):
+    """As the cancellation of a task: no Exception, and here without words that can be read."""
+
+    def __str__(self):
+        raise ValueError("no text")
+
+
+@pytest.mark.parametrize("raised", [Cancelled, GeneratorExit, MemoryError])
+def test_whatever_a_hook_raises_is_a_warning_that_names_the_hook(raised, tmp_path, caplog):
+    """Also what is no Exception, and what cannot be shown."""
+
+    def broken(_completed):
+        raise raised
+
+    remove = hudi_py.add_hook(broken)
+    try:
+        result = hudi_py.write(tmp_path / "t", rows(1), settings=SETTINGS)
+    finally:
+        remove()
+    assert result.instant is not None
+    [said] = [record.message for record in caplog.records if "hook.failed" in record.message]
+    assert raised.__name__ in said
+    assert "broken" in said
+
+
+def test_a_signal_ends_the_process_also_while_a_hook_runs(tmp_path):
+    """Ctrl-C is for the process, not a fault of the hook."""
+
+    def interrupted(_completed):
+        raise KeyboardInterrupt
+
+    remove = hudi_py.add_hook(interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            hudi_py.write(tmp_path / "t", rows(1), settings=SETTINGS)
+    finally:
+        remove()
+
+
+DOCUMENT = {"table": "t", "action": "commit", "kind": "commit", "requested_time": "1", "content": "x" * 500_000}
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("import os; os.kill(os.getpid(), 9)", "signal 9"),
+        ("import sys; sys.stderr.write('a' * 300_000 + 'at last'); sys.exit(3)", "exit code 3: a+at last$"),
+        ("import os, time; os.close(2); time.sleep(60)", "longer than 1 s"),
+    ],
+)
+def test_a_failed_command_is_told_with_its_last_words(script, why):
+    """How it ended, and the end of what it said; it read nothing of a document larger than a pipe."""
+    with pytest.raises(HookFailed, match=why):
+        run_command([sys.executable, "-c", script], DOCUMENT, 1 if "longer" in why else 60)
+
+
+def test_what_a_command_says_takes_no_memory():
+    """One that writes to standard error until it is killed: only the end is kept."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(HookFailed, match="longer than 1 s"):
+            run_command(["sh", "-c", "yes >&2"], DOCUMENT, 1)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_command_is_over_when_its_program_ends():
+    """What it left running in the background, out of its group, holds standard error open and keeps nobody waiting."""
+    beside = "import subprocess, sys; subprocess.Popen(['sleep', '20'], start_new_session=True)"
+    started = time.monotonic()
+    run_command([sys.executable, "-c", beside], DOCUMENT, 60)
+    with pytest.raises(HookFailed, match="longer than 1 s"):
+        run_command([sys.executable, "-c", f"{beside}; import time; time.sleep(60)"], DOCUMENT, 1)
+    assert time.monotonic() - started < 15
+
+
 def test_a_command_is_given_the_document_and_prints_nothing(run, tmp_path):
     """On standard input, without a shell; standard output stays one JSON document."""
     kept = tmp_path / "kept.jsonl"
@@ -237,7 +316,9 @@ def test_a_setting_can_name_a_function(tmp_path):
     "settings",
     [
         {"hoodie_py.hook.url": "file:///etc/passwd"}, {"hoodie_py.hook.url": "http://"},
-        {"hoodie_py.hook.url": "http://user:secret@h/a b"}, {"hoodie_py.hook.function": "os.system"},
+        {"hoodie_py.hook.url": "http://h:99999/"}, {"hoodie_py.hook.url": "http://h:secret/"},
+        {"hoodie_py.hook.url": "http://h/\u00e4"}, {"hoodie_py.hook.url": "http://user:secret@h/a b"},
+        {"hoodie_py.hook.function": "os.system"},
         {"hoodie_py.hook.function": "os;x:y"}, {"hoodie_py.hook.after": "commits"}, {"hoodie_py.hook.after": ","},
         {"hoodie_py.hook.command": "'unclosed"}, {"hoodie_py.hook.timeout": "0s"},
         {"hoodie.write.commit.callback.on": "true"},
