@@ -74,7 +74,9 @@ def _frames(
 ) -> Iterator[Any]:
     """The source that polars calls: frames with the columns that it asks for, of rows that meet its expression."""
     rows = narrowed(columns)
-    condition = None if predicate is None else understood(predicate, schema)
+    # With a limit, polars wants the first rows of all, and of these the ones that meet the expression: the reader must
+    # not choose among others. A limit behind a condition it keeps for itself.
+    condition = None if predicate is None or limit is not None else understood(predicate, schema)
     if condition is not None:
         try:
             rows = narrowed(columns, condition)
@@ -82,12 +84,10 @@ def _frames(
             log.info("read.condition.unused", condition=str(condition), reason=str(error))
     for batch in rows:
         frame = polars.from_arrow(batch)
-        if predicate is not None:
-            frame = frame.filter(predicate)
         if limit is not None:
             frame = frame.head(limit)
             limit -= frame.height
-        yield frame
+        yield frame if predicate is None else frame.filter(predicate)
         if limit == 0:
             return
 

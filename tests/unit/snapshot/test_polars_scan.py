@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from datetime import date, datetime, timezone
 
@@ -107,6 +108,26 @@ def test_columns_and_limits_reach_the_reader(rows):
     assert whole.height == lazy.select(pl.len()).collect().item()
     assert whole.group_by("s").len().sort("s").equals(lazy.group_by("s").len().sort("s").collect())
     assert lazy.collect_schema() == whole.schema
+
+
+STEPS = {
+    "head": lambda frame: frame.head(4),
+    "large head": lambda frame: frame.head(15),
+    "condition": lambda frame: frame.filter(pl.col("n") > 1),
+    "other condition": lambda frame: frame.filter(pl.col("n") % 2 == 0),
+    "slice": lambda frame: frame.slice(1, 9),
+    "select": lambda frame: frame.select("n", "s"),
+}
+
+
+@pytest.mark.parametrize("first", STEPS)
+def test_limits_and_conditions_count_in_their_order(rows, first):
+    """The first rows of those that meet a condition, or those of the first rows that meet it, and so on."""
+    for steps in itertools.product([first], STEPS, STEPS):
+        whole, lazy = rows.to_polars(), rows.to_polars_lazy()
+        for step in steps:
+            whole, lazy = STEPS[step](whole), STEPS[step](lazy)
+        assert whole.equals(lazy.collect()), steps
 
 
 def test_rows_without_files_have_their_columns():
