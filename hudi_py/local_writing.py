@@ -88,7 +88,7 @@ def operation_of(given: str | None, settings: Mapping[str, Any]) -> str:
     asked = settings.get(_OPERATION)
     if given is not None and asked is not None and given.lower() != str(asked).lower():
         raise ConfigError(f"{_OPERATION}={asked}, but the operation is given as {given!r}; leave one of them out")
-    return given or str(asked or "upsert")
+    return given if given is not None else "upsert" if asked is None else str(asked)
 
 
 def service_of(

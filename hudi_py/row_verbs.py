@@ -84,9 +84,11 @@ class RowVerbs(Generic[R]):
             TableNotFound: There is no table.
             As `upsert`.
         """
+        from hudi_py.config.arguments import texts_of
         from hudi_py.writing.commit_words import commit_words
 
-        return self._changed_by(lambda service: service.drop_partitions(paths, commit_words(**words)))
+        names = texts_of("paths", paths)
+        return self._changed_by(lambda service: service.drop_partitions(names, commit_words(**words)))
 
     def _write(self, data: R, operation: str, words: Words) -> WriteResult:
         """Write rows with an operation, named as in Hudi's commits."""

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from hudi_py.config.arguments import check_flags
 from hudi_py.config.keys import READ_BYTES_MAX
 from hudi_py.config.settings import Settings
 from hudi_py.model.instant import Instant
@@ -241,6 +242,7 @@ class Table(TableRetention, TableInsight, TableLeases):
             RefusedError: Later commits are archived already, or two savepoints have this name; nothing was changed.
                 With *archive_commit*: the commit is still needed on the active timeline.
         """
+        check_flags(archive_commit=archive_commit)
         service = self.services.savepoint()
 
         def run() -> bool:
@@ -339,6 +341,7 @@ class Table(TableRetention, TableInsight, TableLeases):
             ConflictError: Another process holds the table's lock; nothing was changed.
             StorageError: A file could not be moved; the same call goes on.
         """
+        check_flags(dry_run=dry_run)
         service = self.services.undo()
         return service.plan(removal) if dry_run else self._changed(lambda: service.run(removal))
 
@@ -373,6 +376,7 @@ class Table(TableRetention, TableInsight, TableLeases):
         from hudi_py.services.maintenance.service import run
         from hudi_py.services.maintenance.steps import works
 
+        check_flags(dry_run=dry_run)
         budget = run_budget(self._store.clock, max_deletes, max_bytes, max_duration)
         return run(works(self, budget), dry_run=dry_run, budget=budget)
 
@@ -391,6 +395,7 @@ class Table(TableRetention, TableInsight, TableLeases):
         Raises:
             StorageError: The storage failed or is unreachable.
         """
+        check_flags(dry_run=dry_run)
         if dry_run:
             return self.rehearsal().services.recovery().rehearse()
         return self._changed(lambda: self.services.recovery().run(), recorded=True)

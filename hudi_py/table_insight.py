@@ -111,6 +111,12 @@ class TableInsight(TableView):
         """
         from hudi_py.table_services import TableServices
 
+        limits = ("max_files", "max_partitions", "max_bytes", "max_duration", "instants")
+        given = [name for name in limits if options.get(name) is not None]
+        if given:
+            raise ConfigError(
+                f"{given[0]} is for one clean, and a simulation replays one after each commit; leave it out"
+            )
         services = TableServices(self)
         return services.simulation().run(services.clean_config(**options))
 

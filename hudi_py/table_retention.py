@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from hudi_py.config.arguments import check_flags
 from hudi_py.errors import ConfigError
 from hudi_py.table_rewriting import TableRewriting
 from hudi_py.table_writing import TableWriting
@@ -80,6 +81,7 @@ class TableRetention(TableWriting, TableRewriting):
         """
         from hudi_py.timeline.quarantine import pending_undos, removals_over
 
+        check_flags(dry_run=dry_run)
         if dry_run:
             store = self._store
             undone = pending_undos(self._contents, store.load())
@@ -156,6 +158,7 @@ class TableRetention(TableWriting, TableRewriting):
         from hudi_py.config.removal_settings import check_listed_options, under_listed_settings
         from hudi_py.services.approval.asked import check_approved
 
+        check_flags(dry_run=dry_run, delete=delete)
         check_approved(asked, self.storage.root)
         check_listed_options(asked.options, of_orphans=asked.kind == "orphans")
         # The caller's table keeps the settings that it was given.
@@ -295,6 +298,7 @@ class TableRetention(TableWriting, TableRewriting):
         from hudi_py.services.expiry.plan import ExpiryReport
         from hudi_py.writing.commit_words import commit_words
 
+        check_flags(dry_run=dry_run)
         config = expiry_config_with(self.settings, **options)
         service = self.services.expiry(config, now=now)
         plan = service.plan()

@@ -296,12 +296,10 @@ class TableRewriting(TableView):
         *,
         sort_by: str | Sequence[str] = (),
         layout: str | None = None,
-        partitions: Sequence[str] = (),
+        partitions: Sequence[str] | None = None,
     ) -> PlannedClustering:
         """Plan a clustering; nothing is written. Arguments and errors as for `cluster`."""
-        from hudi_py.config.clustering import clustering_config_with
-
-        config = clustering_config_with(self.settings, sort_by=sort_by, layout=layout, partitions=partitions)
+        config = self.services.clustering_config(sort_by=sort_by, layout=layout, partitions=partitions)
         return self.services.clustering(config).plan()
 
     def cluster(
@@ -309,7 +307,7 @@ class TableRewriting(TableView):
         *,
         sort_by: str | Sequence[str] = (),
         layout: str | None = None,
-        partitions: Sequence[str] = (),
+        partitions: Sequence[str] | None = None,
         engine: Engine | None = None,
     ) -> list[RewriteResult]:
         """
@@ -334,9 +332,7 @@ class TableRewriting(TableView):
             ConflictError: Another process is writing to the table.
             StorageError: The storage failed; the clustering stays pending, and the next call begins it again.
         """
-        from hudi_py.config.clustering import clustering_config_with
-
-        config = clustering_config_with(self.settings, sort_by=sort_by, layout=layout, partitions=partitions)
+        config = self.services.clustering_config(sort_by=sort_by, layout=layout, partitions=partitions)
         return self.run_clustering(self.services.clustering(config, engine=engine))
 
     def run_clustering(self, service: ClusteringService, only: str | None = None) -> list[RewriteResult]:

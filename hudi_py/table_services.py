@@ -6,7 +6,7 @@ Services are imported when they are first used, so that reading a table does not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,15 +15,16 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.archive import archive_config
+from hudi_py.config.arguments import check_aware, check_known
 from hudi_py.config.clean import CleanConfig, clean_config
 from hudi_py.config.clean_options import CleanOptions, clean_config_with
-from hudi_py.config.clustering import ClusteringConfig, clustering_config
+from hudi_py.config.clustering import ClusteringConfig, clustering_config, clustering_config_with
 from hudi_py.config.expiry import ExpiryConfig
 from hudi_py.config.keys import PARQUET_SMALL_FILE_LIMIT
 from hudi_py.config.uses import Use
 from hudi_py.engine.base import Engine
 from hudi_py.engine.inline import LocalEngine
-from hudi_py.errors import HudiError, UnsupportedTable
+from hudi_py.errors import ConfigError, HudiError, UnsupportedTable
 from hudi_py.runtime.log import log
 from hudi_py.services.clean.executing.watch import Reporter
 from hudi_py.table_view import TableView
@@ -79,6 +80,7 @@ class TableServices:
         on_progress: OnProgress | None = None,
     ) -> CleanService:
         """Return the clean service, whose steps can be called one by one."""
+        check_aware(now)
         self._table.require(Use.CLEAN)
         from hudi_py.services.clean.service import CleanService
 
@@ -144,6 +146,26 @@ class TableServices:
             roll_back=lambda time: self.rollback().roll_back(time),
             on_group=on_group,
         )
+
+    def clustering_config(
+        self,
+        *,
+        sort_by: str | Sequence[str] = (),
+        layout: str | None = None,
+        partitions: Sequence[str] | None = None,
+    ) -> ClusteringConfig:
+        """
+        Return the table's clustering configuration, overridden by arguments as for `hudi_py.Table.cluster`.
+
+        Raises:
+            ConfigError: A value is invalid, or the table has no such partition.
+        """
+        config = clustering_config_with(self._table.settings, sort_by=sort_by, layout=layout, partitions=partitions)
+        # An unknown partition would be planned as an empty one, and a misspelled name would look like success.
+        absent = [] if partitions is None else sorted(set(config.partitions) - set(self._table.partitions()))
+        if absent:
+            raise ConfigError(f"{self._table.storage.root} has no partition {absent[0]!r}; see hudi-py files")
+        return config
 
     def _schema_text(self, planned: str | None = None) -> str | None:
         """
@@ -219,6 +241,7 @@ class TableServices:
 
     def archive(self, **settings: int | bool) -> ArchiveService:
         """Return the archival service; arguments as for `hudi_py.Table.archive`."""
+        check_known(settings, ("keep_min_commits", "keep_max_commits", "archive_beyond_savepoint"))
         self._table.require(Use.ARCHIVE)
         # Arguments are called as the settings, with underscores for dots.
         named = {f"hoodie.{name.replace('_', '.')}": value for name, value in settings.items()}
@@ -247,6 +270,7 @@ class TableServices:
         Raises:
             ConfigError, UnsupportedTable: The settings or the table ask for what hudi_py does not do.
         """
+        check_aware(now)
         self._table.require(Use.REWRITE)
         from hudi_py.config.compaction import compaction_config
         from hudi_py.services.compaction.service import CompactionService
@@ -365,6 +389,7 @@ class TableServices:
 
     def expiry(self, config: ExpiryConfig, *, now: datetime | None = None) -> ExpiryService:
         """Return the service that finds the partitions that are older than they may be."""
+        check_aware(now)
         # It ends in a commit that drops partitions.
         self._table.require(Use.WRITE)
         from hudi_py.services.expiry.service import ExpiryService
@@ -437,6 +462,7 @@ class TableServices:
         Raises:
             ConfigError: A value is invalid, or two values contradict each other.
         """
+        check_aware(now)
         return clean_config_with(
             self._table.settings, options, now=now or self._table.contents.store.clock.now(), zone=self._table.zone
         )

@@ -28,7 +28,7 @@ from hudi_py.rows.keys import KeyGenerator
 from hudi_py.rows.log_rules import log_rules_of
 from hudi_py.rows.precedence import DELETED_COLUMN, delete_mask, merge_rules_of, refuse_nulls
 from hudi_py.rows.stored_keys import FILE, KEY, PATH
-from hudi_py.rows.where import conditions_of
+from hudi_py.rows.where import conditions_of, narrowing
 from hudi_py.table_view import TableView
 from hudi_py.writing.changes_in_logs import LogsBefore
 from hudi_py.writing.found import Found
@@ -144,7 +144,7 @@ def rows_to_update(values: Mapping[str, Any], where: Where) -> Statement:
     Raises:
         ConfigError: An expression or the condition is invalid, or there is no expression.
     """
-    return _Update(expressions_of(values), conditions_of(where))
+    return _Update(expressions_of(values), narrowing(where, "the update"))
 
 
 def row_of_nulls(schema: pa.Schema) -> pa.RecordBatch:
@@ -179,8 +179,8 @@ def expressions_of(values: Mapping[str, Any]) -> dict[str, Expression]:
     Raises:
         ConfigError: There is no column, an expression is invalid, or a value has another type.
     """
-    if not values:
-        raise ConfigError("an update needs at least one column to set")
+    if not values or not isinstance(values, Mapping):
+        raise ConfigError("an update needs at least one column to set, such as {'fare': 'fare * 2'}")
     return {name: Expression(value if isinstance(value, str) else _literal(value)) for name, value in values.items()}
 
 

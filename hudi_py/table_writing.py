@@ -85,7 +85,10 @@ class TableWriting(TableView, RowVerbs[Any]):
             data: Source rows.
             on: Columns with equal values in a source row and a row of the table that match.
         """
-        return MergeStatement(self._changed_by, data, (on,) if isinstance(on, str) else tuple(on))
+        from hudi_py.config.arguments import texts_of
+        from hudi_py.local.data import given_once
+
+        return MergeStatement(self._changed_by, given_once(data), (on,) if isinstance(on, str) else texts_of("on", on))
 
     def _write(self, data: Any, operation: str, words: Words) -> WriteResult:
         from hudi_py.local_writing import written
@@ -110,7 +113,7 @@ class MergeStatement:
     """A merge that is put together, see `Table.merge`; each method returns a new value."""
 
     _run: Callable[[Callable[[WriteService], WriteResult]], WriteResult]
-    _data: Any
+    _data: Callable[[], Any]
     _on: tuple[str, ...]
     _clauses: tuple[Clause, ...] = ()
 
@@ -176,14 +179,17 @@ class MergeStatement:
         from hudi_py.local_writing import merged
         from hudi_py.writing.commit_words import commit_words
 
-        return self._run(lambda service: merged(service, self._data, self._on, self._clauses, commit_words(**words)))
+        return self._run(lambda service: merged(service, self._data(), self._on, self._clauses, commit_words(**words)))
 
     def _with(
         self, rows: str, values: Mapping[str, Any] | None, where: Where, *, deletes: bool = False
     ) -> MergeStatement:
+        from hudi_py.rows.where import narrowing
         from hudi_py.table_merge import Clause, Rows
         from hudi_py.table_statements import expressions_of
 
-        found = None if values is None else expressions_of(values)
-        clause = Clause(rows=Rows[rows], deletes=deletes, values=found, where=where)
+        takes_source = values is None and rows != "LEFT"  # rows without a source row have nothing to take from it
+        found = None if deletes or takes_source else expressions_of(values or {})
+        # At once, and once: an iterator would have no condition left where the clause is carried out.
+        clause = Clause(rows=Rows[rows], deletes=deletes, values=found, where=narrowing(where, "the clause"))
         return attrs.evolve(self, clauses=(*self._clauses, clause))

@@ -9,6 +9,7 @@ from typing import Any, Final, TypedDict
 import attrs
 
 from hudi_py.config import keys
+from hudi_py.config.arguments import check_known, texts_of
 from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config, with_floor
 from hudi_py.config.keys import Key
 from hudi_py.config.settings import Settings
@@ -100,10 +101,7 @@ def clean_config_with(settings: Settings, options: CleanOptions, *, now: datetim
         TypeError: An option is unknown.
     """
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    unknown = sorted(given.keys() - _KEYS.keys() - set(_FOR_ONE_RUN))
-    if unknown:
-        # As Python does for keywords: a misspelt retention must not be passed over.
-        raise TypeError(f"unknown keyword {unknown[0]!r}; known are {', '.join((*_KEYS, *_FOR_ONE_RUN))}")
+    check_known(options, (*_KEYS, *_FOR_ONE_RUN))
     policy = _policy(given)
     values = {_KEYS[name].name: _text(value) for name, value in given.items() if name in _KEYS}
     # None leaves the policy of the settings in place.
@@ -115,7 +113,7 @@ def clean_config_with(settings: Settings, options: CleanOptions, *, now: datetim
     if "older_than" in given or policy not in (None, CleanPolicy.KEEP_LATEST_BY_HOURS.value):
         settings = settings.without(keys.CLEAN_MAX_OLD_BYTES)  # of a window by time, which this run does not have
     merged = settings.without(keys.CLEAN_FLOOR).merged(values)
-    config = attrs.evolve(clean_config(merged), forget=tuple(given.get("instants", ())))
+    config = attrs.evolve(clean_config(merged), forget=texts_of("instants", given.get("instants", ())))
     if "older_than" in given:
         config = attrs.evolve(config, older_than=_cut_off_time(given["older_than"], now, zone))
     return with_floor(config, floor)  # last: what is given for one run does not go below it, either
@@ -146,6 +144,8 @@ def _policy(given: Mapping[str, Any]) -> str | None:
                 "older_than replaces the policy's retention for this run, so it cannot be given together with a policy "
                 "or retention; min_commits, min_file_versions and the ladder can be added"
             )
+        if "max_commits" in given:
+            raise ConfigError("max_commits limits a window by time, which older_than replaces; leave one of them out")
         return CleanPolicy.KEEP_LATEST_BY_HOURS.value
     if policy is not None:
         return policy

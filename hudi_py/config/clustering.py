@@ -12,6 +12,7 @@ from typing import Final
 import attrs
 
 from hudi_py.config import keys
+from hudi_py.config.arguments import chosen_of, texts_of
 from hudi_py.config.keys import Key
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
@@ -125,7 +126,11 @@ def check_inline_clustering(settings: Settings) -> None:
 
 
 def clustering_config_with(
-    settings: Settings, *, sort_by: str | Sequence[str] = (), layout: str | None = None, partitions: Sequence[str] = ()
+    settings: Settings,
+    *,
+    sort_by: str | Sequence[str] = (),
+    layout: str | None = None,
+    partitions: Sequence[str] | None = None,
 ) -> ClusteringConfig:
     """
     Return the clustering configuration in *settings*, overridden by arguments, as for `hudi_py.Table.cluster`.
@@ -135,11 +140,10 @@ def clustering_config_with(
     """
     config = clustering_config(settings)
     # One column is often given as a plain text.
-    columns = (sort_by,) if isinstance(sort_by, str) else tuple(sort_by)
+    columns = (sort_by,) if isinstance(sort_by, str) else texts_of("sort_by", sort_by)
     if not all(name.strip() for name in columns):
         raise ConfigError("sort_by (--sort-by) names no column; name one, or leave it out")
-    if isinstance(partitions, str):  # its letters could be partitions
-        raise ConfigError(f"partitions is a list of paths: [{partitions!r}]")
+    chosen = chosen_of("partitions", partitions)
     if layout is not None and layout not in LAYOUTS:
         raise ConfigError(f"layout {layout!r} is unknown; use one of {', '.join(LAYOUTS)}")
     if layout is not None and not (columns or config.sort_columns):
@@ -148,7 +152,7 @@ def clustering_config_with(
         config,
         sort_columns=columns or config.sort_columns,
         layout=config.layout if layout is None else LAYOUTS[layout],
-        partitions=tuple(partitions) or config.partitions,
+        partitions=chosen or config.partitions,
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 import attrs
 
 from hudi_py.config import keys
+from hudi_py.config.arguments import check_known, chosen_of, count_of
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 
@@ -107,7 +108,7 @@ class ExpiryOptions(TypedDict, total=False):
     by: str | None
     value_format: str | None
     value_field: str | None
-    partitions: Sequence[str]
+    partitions: Sequence[str] | None
     max_partitions: int | None
 
 
@@ -117,13 +118,14 @@ def expiry_config_with(settings: Settings, **options: Unpack[ExpiryOptions]) -> 
 
     Raises:
         ConfigError: A value is invalid, or two contradict each other.
+        TypeError: An option is unknown.
     """
+    check_known(options, ExpiryOptions.__annotations__)
     config = expiry_config(settings)
-    by, days, partitions = options.get("by"), options.get("days"), options.get("partitions", ())
+    by, days = options.get("by"), count_of("days", options.get("days"), least=0)
+    partitions = chosen_of("partitions", options.get("partitions"))
     value_format, value_field = options.get("value_format"), options.get("value_field")
-    max_partitions = options.get("max_partitions")
-    if isinstance(partitions, str):  # its letters could be partitions
-        raise ConfigError(f"partitions is a list of paths: [{partitions!r}]")
+    max_partitions = count_of("max_partitions", options.get("max_partitions"), least=1)
     if by is not None and by not in {each.value for each in ExpiryBy}:
         raise ConfigError(f"by={by}: use one of {', '.join(each.value for each in ExpiryBy)}")
     # A format has a meaning for no other way.
@@ -137,14 +139,12 @@ def expiry_config_with(settings: Settings, **options: Unpack[ExpiryOptions]) -> 
             f"{' and '.join(overlooked)} would have no effect, because partitions expire by {chosen.value}; give a "
             "format and no other way of counting, or leave it out"
         )
-    if max_partitions is not None and max_partitions < 1:
-        raise ConfigError(f"max_partitions={max_partitions}: give the largest number of partitions of a run")
     return checked(
         attrs.evolve(
             config,
             by=chosen,
             days=config.days if days is None else days,
-            selected=tuple(partitions) or config.selected,
+            selected=partitions or config.selected,
             partitions_max=config.partitions_max if max_partitions is None else max_partitions,
             value_format=config.value_format if value_format is None else value_format,
             value_field=config.value_field if value_field is None else value_field,

@@ -65,8 +65,6 @@ def cluster(
 
     Pending clusterings are carried out first. The clean deletes the old files later.
     """
-    from hudi_py.config.clustering import clustering_config_with
-
     given = {"--dry-run": dry_run, "--schedule-only": schedule_only, "--execute": execute, "--cancel": cancel}
     at_most_one(given | {"--exit-code": exit_code})
     _refuse_beside_stored_plan(
@@ -77,11 +75,7 @@ def cluster(
     # Both ways of giving several: --sort-by a,b and --sort-by a --sort-by b.
     columns = [name.strip() for each in sort_by for name in each.split(",")]
     paths = [path.rstrip("/") for path in partitions]
-    # An unknown partition would be planned as an empty one, and a misspelled name would look like success.
-    absent = sorted(set(paths) - set(opened.partitions())) if paths else []
-    if absent:
-        raise ConfigError(f"{table} has no partition {absent[0]!r}; see hudi-py files")
-    config = clustering_config_with(opened.settings, sort_by=columns, layout=layout, partitions=paths)
+    config = opened.services.clustering_config(sort_by=columns, layout=layout, partitions=paths or None)
     if max_bytes is not None:
         config = attrs.evolve(config, bytes_max=max_bytes)
     if dry_run:

@@ -51,7 +51,7 @@ def expire_partitions(
     """
     opened = common.open(table)
     # As a shell completes the folder of a partition, and as the other commands take it.
-    options["partitions"] = [path.rstrip("/") for path in options["partitions"]]
+    options["partitions"] = [path.rstrip("/") for path in options["partitions"] or ()] or None
     # A view that refuses every change, in case the plan has a mistake.
     report = (opened.read_only() if dry_run else opened).expire_partitions(
         dry_run=dry_run,

@@ -147,7 +147,7 @@ def update(service: WriteService, words: CommitWords, values: tuple[str, ...], w
     """Give columns of rows new values, in one commit: --set "fare=fare * 2" --set "note='checked'"."""
     from hudi_py.table_statements import rows_to_update
 
-    return service.change(rows_to_update(pairs("--set", values), [*where]), "UPSERT", words)
+    return service.change(rows_to_update(pairs("--set", values), [*where] or ()), "UPSERT", words)
 
 
 @click.command()

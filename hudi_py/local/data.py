@@ -44,6 +44,23 @@ def arrow_table(data: Any, stored: Callable[[], pa.Schema | None] = lambda: None
     return stored_types(_table_of(data, stored))
 
 
+def given_once(data: Any) -> Callable[[], Any]:
+    """
+    Return a function that returns *data*, a stream only once.
+
+    Its second call raises `ConfigError`: the stream has no rows any more, which a merge would take for a source without
+    rows.
+    """
+    left = [data]
+
+    def take() -> Any:
+        if not left:
+            raise ConfigError("the rows are a stream, which was read already; give the rows again; nothing was done")
+        return left.pop() if isinstance(data, pa.RecordBatchReader | Iterator) else data
+
+    return take
+
+
 def row_stream(data: Any) -> RowStream | None:
     """
     Return rows that can be read batch by batch; None for those that are in memory, or have to be read as a whole.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from hudi_py.errors import ConfigError
@@ -38,15 +38,34 @@ def conditions_of(where: Where) -> tuple[Condition, ...]:
     """
     if isinstance(where, (str, Condition)) or _is_tuple_form(where):
         return (_one(where),)
-    try:
-        given = list(where)
-    except TypeError:
-        raise ConfigError(f"{where!r} is not a condition; write {_FORMS}") from None
+    # What is in a mapping, or in bytes, are not conditions.
+    if isinstance(where, (bytes, Mapping)) or not isinstance(where, Iterable):
+        raise ConfigError(f"{where!r} is not a condition; write {_FORMS}")
+    given = list(where)
     # Only lists of lists mean "or": a tuple inside a list is a single condition.
     inner = [isinstance(each, list) for each in given]
     if given and all(inner):
         return (any_of([_all(each) for each in given]),)
     return tuple(map(_one, given))
+
+
+def narrowing(where: Where, what: str) -> tuple[Condition, ...]:
+    """
+    Convert the *where* of a statement that changes rows: without one, it changes all of them.
+
+    Args:
+        where: As for `conditions_of`.
+        what: The statement, for the message.
+
+    Raises:
+        ConfigError: It was given without a condition, such as a list that came out empty; or as `conditions_of`.
+    """
+    found = conditions_of(where)
+    if not found and where != ():
+        raise ConfigError(
+            f"where={where!r} has no condition, and {what} would change all rows; leave where= out if all are meant"
+        )
+    return found
 
 
 def _all(given: Any) -> Condition:

@@ -14,9 +14,8 @@ from typing import Any, Final
 import attrs
 
 from hudi_py.config import keys
+from hudi_py.config.arguments import count_of, span_of
 from hudi_py.config.settings import Settings
-from hudi_py.errors import ConfigError
-from hudi_py.model.instant_time import parse_duration
 from hudi_py.runtime.clock import Clock, Deadline
 
 _MS: Final = timedelta(milliseconds=1)
@@ -90,9 +89,6 @@ def run_budget(
     Raises:
         ConfigError: A limit is invalid.
     """
-    span = parse_duration(max_duration) if isinstance(max_duration, str) else max_duration
-    if max_duration is not None and (span is None or span <= timedelta(0)):
-        raise ConfigError(f"max_duration={max_duration!r} is not a span of time; give one such as 90s or 15m")
-    if any(each is not None and each < 1 for each in (max_deletes, max_bytes)):
-        raise ConfigError("max_deletes and max_bytes are at least 1; leave them out for no limit")
-    return RunBudget(Deadline.after(clock, span), max_deletes, max_bytes)
+    span = span_of("max_duration", max_duration, least=_MS, such_as="a span of time such as 90s or 15m")
+    files = count_of("max_deletes", max_deletes, least=1)
+    return RunBudget(Deadline.after(clock, span), files, count_of("max_bytes", max_bytes, least=1))

@@ -15,9 +15,10 @@ from typing import TypedDict
 import attrs
 
 from hudi_py.config import keys
+from hudi_py.config.arguments import check_aware, check_flags, check_known, count_of, span_of
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, UnsupportedTable
+from hudi_py.errors import CorruptMetadata, NotFound, RefusedError, UnsupportedTable
 from hudi_py.formats.properties import parse_properties
 from hudi_py.fsview.fate import judge_partition_files
 from hudi_py.fsview.listing import list_about
@@ -27,7 +28,7 @@ from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.files import join_path, parse_data_file
 from hudi_py.model.instant import Action, Instant, State
-from hudi_py.model.instant_time import EPOCH, format_instant_time, parse_duration, parse_instant_time
+from hudi_py.model.instant_time import EPOCH, format_instant_time, parse_instant_time
 from hudi_py.model.records import CleanMetadata
 from hudi_py.runtime.log import log
 from hudi_py.services.check.facts import FewFiles, InstantFacts, TableFacts
@@ -98,19 +99,20 @@ def orphan_service(contents: Contents, table: TableConfig, settings: Settings, o
 
     Raises:
         ConfigError: A value is invalid, or two contradict each other.
+        TypeError: An option is unknown.
     """
-    age, most = options.get("older_than"), options.get("max_deletes")
-    span = parse_duration(age) if isinstance(age, str) else age
-    if age is not None and (span is None or span < timedelta(0)):
-        raise ConfigError(f"older_than={age}: give an age such as 36h or 7d; nothing was done")
-    if most is not None and most < 0:
-        raise ConfigError(f"max_deletes={most}: give the largest number of files to remove; nothing was done")
-    doing = OrphanAction.DELETE if options.get("delete") else OrphanAction.QUARANTINE
+    check_known(options, OrphanOptions.__annotations__)
+    dry_run, delete = options.get("dry_run", False), options.get("delete", False)
+    check_flags(dry_run=dry_run, delete=delete)
+    check_aware(options.get("now"))
+    span = span_of("older_than", options.get("older_than"), least=timedelta(0), such_as="an age such as 36h or 7d")
+    most = count_of("max_deletes", options.get("max_deletes"), least=0)
+    doing = OrphanAction.DELETE if delete else OrphanAction.QUARANTINE
     return OrphanService(
         contents=contents,
         table=table,
         settings=settings,
-        action=OrphanAction.SHOW if options.get("dry_run") else doing,
+        action=OrphanAction.SHOW if dry_run else doing,
         older_than=span,
         max_deletes=most,
         inventory=options.get("inventory"),

@@ -1,0 +1,81 @@
+"""Arguments are refused by name, before anything is touched, if they would be passed over or misread."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from hudi_py.errors import ConfigError
+from support import writes
+
+NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - that is what is refused
+MISSPELT = {
+    "clean": lambda table: table.clean(comits_retained=None),
+    "orphans": lambda table: table.orphans(dryrun=True),
+    "expire": lambda table: table.expire_partitions(dry_run=True, day=1),
+    "archive": lambda table: table.archive(keep_min=1),
+    "list of orphans": lambda table: table.list_for_approval("orphans", commits_retained=1),
+}
+REFUSED = {
+    "delete": lambda table: table.orphans(delete="false"),
+    "dry_run": lambda table: table.orphans(dry_run=None),
+    "dry_run=": lambda table: table.maintain(dry_run=0),
+    "dry_run='no'": lambda table: table.recover(dry_run="no"),
+    "archive_commit": lambda table: table.delete_savepoint("x", archive_commit="false"),
+    "max_deletes=True": lambda table: table.orphans(dry_run=True, max_deletes=True),
+    "max_deletes='5'": lambda table: table.orphans(dry_run=True, max_deletes="5"),
+    "max_deletes=1.5": lambda table: table.maintain(max_deletes=1.5),
+    "max_bytes": lambda table: table.maintain(max_bytes=True),
+    "max_duration=0": lambda table: table.maintain(max_duration=0),
+    "older_than=5": lambda table: table.orphans(dry_run=True, older_than=5),
+    "older_than=datetime": lambda table: table.orphans(dry_run=True, older_than=NAIVE),
+    "now": lambda table: table.plan_clean(now=NAIVE),
+    "now=datetime": lambda table: table.orphans(dry_run=True, now=NAIVE),
+    "now='2030'": lambda table: table.usage(now="2030"),
+    "days=True": lambda table: table.expire_partitions(dry_run=True, days=True),
+    "days='1d'": lambda table: table.expire_partitions(dry_run=True, days="1d"),
+    "partitions": lambda table: table.expire_partitions(dry_run=True, days=1, partitions=[]),
+    "partitions=b'eu'": lambda table: table.expire_partitions(dry_run=True, days=1, partitions=b"eu"),
+    "partitions is": lambda table: table.cluster(partitions=[]),
+    "nowhere": lambda table: table.cluster(partitions=["nowhere"]),
+    "sort_by": lambda table: table.plan_cluster(sort_by=b"id"),
+    "instants": lambda table: table.plan_clean(instants="20260101000000000"),
+    "instants=[5]": lambda table: table.plan_clean(instants=[5]),
+    "max_commits": lambda table: table.plan_clean(older_than="1h", max_commits=1),
+    "max_files": lambda table: table.simulate(commits_retained=1, max_files=1),
+    "max_duration is": lambda table: table.simulate(commits_retained=1, max_duration="1h"),
+}
+
+
+@pytest.fixture
+def table():
+    storage = writes.create_table(9)
+    writes.upsert(storage, writes.OLD)
+    return writes.open_table(storage, **writes.ALONE)
+
+
+def state(table):
+    return {path: table.storage.read(path) for path in table.storage.files()}
+
+
+@pytest.mark.parametrize("call", MISSPELT)
+def test_misspelt_keyword_is_refused(table, call):
+    """A search with ``dryrun=True`` removed files."""
+    before = state(table)
+    with pytest.raises(TypeError, match="unknown keyword"):
+        MISSPELT[call](table)
+    assert state(table) == before
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_argument_that_says_nothing_clear_is_refused_by_name(table, words):
+    """The text ``"false"`` is true for Python, and an empty list of partitions counted as all."""
+    before = state(table)
+    with pytest.raises(ConfigError, match=words.partition("=")[0]):
+        REFUSED[words](table)
+    assert state(table) == before
+
+
+def test_limits_and_spans_of_other_libraries_are_taken(table):
+    """Limits come out of NumPy and pandas, too."""
+    numpy = pytest.importorskip("numpy")
+    assert not table.orphans(dry_run=True, max_deletes=numpy.int64(1), older_than=timedelta(hours=1)).done
