@@ -128,7 +128,7 @@ class WriteClient(RowVerbs[DataFrame]):
         return self.table.compact(engine=SparkEngine(self._spark))
 
     def cluster(
-        self, *, sort_by: str | Sequence[str] = (), layout: str | None = None, partitions: Sequence[str] = ()
+        self, *, sort_by: str | Sequence[str] = (), layout: str | None = None, partitions: Sequence[str] | None = None
     ) -> list[RewriteResult]:
         """
         Cluster the table; Spark executors rewrite the files, a task for each group of the plan.

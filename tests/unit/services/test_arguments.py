@@ -1,6 +1,7 @@
 """Arguments are refused by name, before anything is touched, if they would be passed over or misread."""
 
 from datetime import datetime, timedelta
+from inspect import signature
 
 import pytest
 
@@ -79,3 +80,15 @@ def test_limits_and_spans_of_other_libraries_are_taken(table):
     """Limits come out of NumPy and pandas, too."""
     numpy = pytest.importorskip("numpy")
     assert not table.orphans(dry_run=True, max_deletes=numpy.int64(1), older_than=timedelta(hours=1)).done
+
+
+def test_client_of_spark_passes_the_same_defaults_on():
+    """What it hands to the table without having been given it must mean what the table means by it."""
+    pytest.importorskip("pyspark")
+    from hudi_py.spark.client import WriteClient
+    from hudi_py.table import Table
+
+    for name in ("cluster", "clean", "compact", "compact_logs"):
+        theirs = signature(getattr(Table, name)).parameters
+        for argument, parameter in signature(getattr(WriteClient, name)).parameters.items():
+            assert parameter.default == theirs[argument].default, (name, argument)
