@@ -79,9 +79,10 @@ def decode_delete_block(content: bytes, source: str) -> tuple[DeletedKey, ...]:
             )
         if version != _VERSION or length != len(content) - _HEAD.size:
             raise ValueError(f"version {version}, {length} of {len(content) - _HEAD.size} bytes")
-        record: Any = fastavro.schemaless_reader(
-            io.BytesIO(content[_HEAD.size :]), _schema(), None, return_record_name=True
-        )
+        stream = io.BytesIO(content[_HEAD.size :])
+        record: Any = fastavro.schemaless_reader(stream, _schema(), None, return_record_name=True)
+        if stream.tell() != length:  # a changed byte made the list shorter: rows that were deleted would be back
+            raise ValueError("the records do not fill the block")
         found = tuple(
             DeletedKey(each["recordKey"], each["partitionPath"], _ordering(each["orderingVal"]))
             for each in record["deleteRecordList"]
