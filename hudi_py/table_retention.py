@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from hudi_py.config.arguments import check_flags
+from hudi_py.config.arguments import check_flags, check_known
 from hudi_py.errors import ConfigError
 from hudi_py.table_rewriting import TableRewriting
 from hudi_py.table_writing import TableWriting
@@ -116,7 +116,7 @@ class TableRetention(TableWriting, TableRewriting):
             ConfigError: A value is invalid.
             RefusedError: The clean or the search would be refused.
         """
-        from hudi_py.config.removal_settings import settings_to_list
+        from hudi_py.config.removal_settings import OF_ORPHANS, settings_to_list
         from hudi_py.services.approval.asked import Asking, list_of_clean, list_of_orphans
 
         asking = Asking(
@@ -126,6 +126,7 @@ class TableRetention(TableWriting, TableRewriting):
             settings=settings_to_list(self.settings, frozenset(self._from_policy)),
         )
         if kind == "orphans":
+            check_known(options, OF_ORPHANS)  # whoever approves the list decides about the rest
             report = self.services.orphans(**options, dry_run=True, now=now).run()
             return list_of_orphans(report, asking)
         if kind != "clean":
@@ -160,6 +161,8 @@ class TableRetention(TableWriting, TableRewriting):
 
         check_flags(dry_run=dry_run, delete=delete)
         check_approved(asked, self.storage.root)
+        if delete and asked.kind != "orphans":
+            raise ConfigError("delete is about lists of orphans, and this one is of a clean; leave it out")
         check_listed_options(asked.options, of_orphans=asked.kind == "orphans")
         # The caller's table keeps the settings that it was given.
         other = copy(self)

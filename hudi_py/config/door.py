@@ -22,6 +22,7 @@ _OWN: Final = ("hoodie_py.", "hudi_py.")
 _FIRST_WORDS: Final = frozenset({"hoodie", "hudi", "hoodie_py", "hudi_py"})
 _PREFIX: Final = "hoodie."
 _WITHOUT_PREFIX: Final = frozenset({"as.of.instant"})
+_WITH_OTHER_SIGNS: Final = ("hoodie_", "hoodie-", "hudi_py_")
 _SHOWN_MAX: Final = 3
 _ALIKE: Final = 0.75
 """From this similarity on, the first word of a setting counts as a misspelled ``hoodie``."""
@@ -120,8 +121,10 @@ def _unserved(settings: Settings) -> list[str]:
 
 
 def _is_hudis(name: str) -> bool:
-    first, dot, _ = name.strip().lower().lstrip("_.").partition(".")
-    return name in _WITHOUT_PREFIX or (bool(dot) and _is_like_hoodie(first))
+    text = name.strip().lower().lstrip("_.")
+    first, dot, _ = text.partition(".")
+    # With other signs between its words, as in the name of a variable, it must not pass as one of other software.
+    return name in _WITHOUT_PREFIX or (_is_like_hoodie(first) if dot else text.startswith(_WITH_OTHER_SIGNS))
 
 
 @cache

@@ -20,7 +20,7 @@ _PREFIXES: Final = (
     "hoodie_py.quarantine.",
     "hoodie_py.orphans.",
 )
-_OF_ORPHANS: Final[Mapping[str, type]] = {"older_than": str, "max_deletes": int, "inventory": str}
+OF_ORPHANS: Final[Mapping[str, type]] = {"older_than": str, "max_deletes": int, "inventory": str}
 _OF_CLEANS: Final[Mapping[str, type | tuple[type, ...]]] = {
     **dict.fromkeys(CleanOptions.__annotations__, (str, int)),
     "policy": str,
@@ -82,7 +82,7 @@ def check_listed_options(options: Mapping[str, Any], *, of_orphans: bool) -> Non
     Raises:
         ConfigError: Such lists do not have one of them, or not with such a value.
     """
-    known = _OF_ORPHANS if of_orphans else _OF_CLEANS
+    known = OF_ORPHANS if of_orphans else _OF_CLEANS
     for name, value in options.items():
         if not isinstance(value, known.get(name, ())):
             raise ConfigError(f"the list has the option {name}={value!r}, which lists do not have; nothing was removed")

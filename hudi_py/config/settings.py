@@ -25,6 +25,8 @@ class Settings:
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        if values is not None and not isinstance(values, Mapping):
+            raise ConfigError(f"settings={values!r} is not a mapping; give names and values: {{'hoodie.…': 'value'}}")
         for name in values or {}:
             if not isinstance(name, str):
                 raise ConfigError(f"{name!r} is not the name of a setting; names are texts like hoodie.clean.policy")

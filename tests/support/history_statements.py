@@ -6,7 +6,6 @@ import random
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hudi_py.config.clustering import clustering_config_with
 from hudi_py.config.table import TableType
 from hudi_py.storage.base import Storage
 from hudi_py.table import Table
@@ -182,7 +181,7 @@ def cluster(world: RowsWorld, storage: Storage, args: Mapping[str, Any], *, sche
     table = _opened(world, storage, args)
     options = _SORTED[args["own"] % len(_SORTED)]
     if schedule_only:
-        config = clustering_config_with(table.settings, partitions=(), **options)
+        config = table.services.clustering_config(**options)
         table.services.clustering(config).schedule()
     else:
         table.cluster(**options)

@@ -129,7 +129,7 @@ def check_approved(asked: RemovalList, table: str) -> None:
     """
     if asked.table != table:
         raise RefusedError(f"the list is of the table {asked.table}, not of {table}; nothing was removed")
-    if not asked.approved_by:
+    if not asked.approved_by.strip():
         raise RefusedError(
             f"{table}: nobody has approved the list; write your name into approved_by in its first line, or give --by "
             "NAME; nothing was removed"

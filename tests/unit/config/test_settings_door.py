@@ -321,3 +321,17 @@ def test_names_of_settings_are_texts(name):
     """A mistake in a call is named, not found out by an attribute that is not there."""
     with pytest.raises(ConfigError, match="is not the name of a setting"):
         admitted({name: "x"})
+
+
+@pytest.mark.parametrize("name", ["hoodie_clean_policy", "hoodie-clean-policy", "hoodie_py_clean_quarantine"])
+def test_setting_with_other_signs_between_its_words_is_unknown(name):
+    """It was taken for a setting of other software, and the default held."""
+    with pytest.raises(ConfigError, match=f"unknown setting {name}"):
+        admitted({name: "x"})
+
+
+@pytest.mark.parametrize("values", ["hoodie.clean.policy=x", 5, [("hoodie.clean.policy", "x")]])
+def test_settings_are_a_mapping(values):
+    """Anything else is told by name."""
+    with pytest.raises(ConfigError, match="settings="):
+        admitted(values)

@@ -3,9 +3,10 @@
 from datetime import datetime, timedelta
 from inspect import signature
 
+import attrs
 import pytest
 
-from hudi_py.errors import ConfigError
+from hudi_py.errors import ConfigError, RefusedError
 from support import writes
 
 NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - that is what is refused
@@ -15,6 +16,7 @@ MISSPELT = {
     "expire": lambda table: table.expire_partitions(dry_run=True, day=1),
     "archive": lambda table: table.archive(keep_min=1),
     "list of orphans": lambda table: table.list_for_approval("orphans", commits_retained=1),
+    "list of orphans, for good": lambda table: table.list_for_approval("orphans", delete=True),
 }
 REFUSED = {
     "delete": lambda table: table.orphans(delete="false"),
@@ -74,6 +76,20 @@ def test_argument_that_says_nothing_clear_is_refused_by_name(table, words):
     with pytest.raises(ConfigError, match=words.partition("=")[0]):
         REFUSED[words](table)
     assert state(table) == before
+
+
+def test_blank_name_approves_nothing(table):
+    """A list whose ``approved_by`` was a blank was carried out."""
+    asked = attrs.evolve(table.list_for_approval(commits_retained=1), approved_by=" ")
+    with pytest.raises(RefusedError, match="nobody has approved"):
+        table.remove_approved(asked)
+
+
+def test_clean_that_was_approved_takes_no_delete(table):
+    """It would have looked as if the files were gone for good."""
+    asked = attrs.evolve(table.list_for_approval(commits_retained=1), approved_by="ann")
+    with pytest.raises(ConfigError, match="delete is about lists of orphans"):
+        table.remove_approved(asked, delete=True)
 
 
 def test_limits_and_spans_of_other_libraries_are_taken(table):
