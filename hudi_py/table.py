@@ -210,6 +210,7 @@ class Table(TableRetention, TableInsight, TableLeases):
         """
         from hudi_py.services.check.service import CheckService
 
+        check_flags(contents=contents)
         return CheckService(store=self._store, table=self.config, settings=self.settings, contents=contents).run()
 
     def create_savepoint(self, requested_time: str | None = None, **words: Unpack[SavepointWords]) -> Instant:

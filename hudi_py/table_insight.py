@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from hudi_py.config.arguments import check_flags
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
 from hudi_py.table_view import TableView
 
@@ -132,6 +133,7 @@ class TableInsight(TableView):
         """
         from hudi_py.snapshot.history import event_of
 
+        check_flags(archived=archived)  # before the first event is asked for
         return tuple(event_of(found, self.zone) for found in self.instant_contents(archived=archived))
 
     def instant_contents(self, *, archived: bool = False) -> Iterator[InstantContent]:

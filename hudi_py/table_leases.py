@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from hudi_py.config.arguments import check_flags
 from hudi_py.config.uses import Use
 from hudi_py.model.lease import Lease, consumer_id, lease_span
 from hudi_py.runtime.who import who_runs_this
@@ -153,6 +154,7 @@ class TableLeases(TableView):
     def _leased(
         self, span: timedelta, at: str | datetime | None, holder: str | None, *, savepoint: bool
     ) -> tuple[Snapshot, Lease]:
+        check_flags(savepoint=savepoint)
         self.require(Use.READ)
         self.refresh()
         time = None if at is None else self.resolve_time(at)

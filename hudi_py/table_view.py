@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from hudi_py.config.arguments import check_flags
 from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Action
@@ -206,6 +207,7 @@ class TableView(OpenedTable):
             ConfigError: A column or the savepoint does not exist, or a condition is invalid.
             RefusedError, UnsupportedTable, CorruptMetadata: As `Snapshot.rows`.
         """
+        check_flags(with_meta=with_meta, read_optimized=read_optimized)
         self.require(Use.READ)
         found = self.snapshot(as_of, savepoint=savepoint)
         return found.rows(where=where, columns=columns, with_meta=with_meta, read_optimized=read_optimized)
@@ -240,6 +242,7 @@ class TableView(OpenedTable):
                 1); the message names the way out.
             UnsupportedTable, CorruptMetadata: As `rows`.
         """
+        check_flags(with_deletes=with_deletes, with_meta=with_meta)
         self.require(Use.READ)
         # The short way: without deleted rows nothing from before the range is needed.
         if not with_deletes:

@@ -36,7 +36,8 @@ class CleanOptions(TypedDict, total=False):
       An instant, a date or a span before now.
     - ``instants``: in this run, requested times of snapshots that the ladder does not keep. A snapshot that is inside
       a window, or has a savepoint, is refused.
-    - ``max_files``, ``max_partitions``, ``max_bytes``: limits of what one plan deletes; the next clean continues.
+    - ``max_files``, ``max_partitions``, ``max_bytes``: limits of what one plan deletes; the next clean continues. One
+      file slice is deleted even if it is over them, and by file versions all replaced file groups are.
     - ``max_duration``: a span after which no further deletions are started; the next clean continues.
     """
 

@@ -140,14 +140,14 @@ def create(
     time = None if instant is None else opened.resolve_time(instant, exact=True)
     if dry_run:
         opened = opened.rehearsal()
-        time, metadata = opened.services.savepoint().plan(time, user=user, comment=comment, name=name or "", ttl=ttl)
+        time, metadata = opened.services.savepoint().plan(time, user=user, comment=comment, name=name, ttl=ttl)
         if common.as_json:
             files = {path: list(names) for path, names in metadata.files.items()}
             print_json({"instant": time, "files": files, **savepoint_entry(metadata)})
             return
         say(f"would keep {counted(sum(map(len, metadata.files.values())), 'file')} of {time} (nothing was written)")
         return
-    done = opened.create_savepoint(time, user=user, comment=comment, name=name or "", ttl=ttl)
+    done = opened.create_savepoint(time, user=user, comment=comment, name=name, ttl=ttl)
     metadata = opened.contents.savepoint(done)
     if common.as_json:
         # Read back from the table, so that what is printed is what is stored.

@@ -117,7 +117,7 @@ def lease_span(ttl: str | timedelta) -> timedelta:
         ConfigError: It is not a positive span of time, or longer than ten years: such a lease would never end.
     """
     span = parse_duration(ttl) if isinstance(ttl, str) else ttl
-    if span is None or not timedelta(0) < span <= timedelta(days=3653):
+    if not isinstance(span, timedelta) or not timedelta(0) < span <= timedelta(days=3653):
         raise ConfigError(f"time to live {ttl!r} of a lease is not a span of time up to ten years, as 90m or 3h")
     return span
 

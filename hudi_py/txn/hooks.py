@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import attrs
 
 from hudi_py.config.hooks import HookConfig
-from hudi_py.errors import HudiError
+from hudi_py.errors import ConfigError, HudiError
 from hudi_py.model.completed import ARCHIVE, Completed
 from hudi_py.model.instant import Instant
 from hudi_py.runtime.log import log
@@ -42,7 +42,12 @@ def add_hook(function: Hook) -> Callable[[], None]:
 
     Returns:
         A function that ends this; calling it again does nothing.
+
+    Raises:
+        ConfigError: It is no function: each commit would log that, and nothing would be called.
     """
+    if not callable(function):
+        raise ConfigError(f"{function!r} is not a function to call after commits")
     # One that was added twice is called twice, and each of the two can be taken out.
     entry = _Entry(function)
     _functions.append(entry)

@@ -65,7 +65,7 @@ def expiry_ms(ttl: str | timedelta, now: datetime) -> int:
         ConfigError: It is not a positive span, or ends beyond the last date.
     """
     span = parse_duration(ttl) if isinstance(ttl, str) else ttl
-    if span is None or span <= timedelta(0):
+    if not isinstance(span, timedelta) or span <= timedelta(0):
         raise ConfigError(f"time to live {ttl!r} of a savepoint is not a positive span of time, as 36h or 30d")
     try:
         return (now + span - EPOCH) // timedelta(milliseconds=1)

@@ -90,7 +90,7 @@ class SavepointService:
         *,
         user: str = "",
         comment: str = "",
-        name: str = "",
+        name: str | None = None,
         ttl: str | timedelta | None = None,
     ) -> tuple[str, SavepointMetadata]:
         """
@@ -112,7 +112,7 @@ class SavepointService:
         existing = timeline.find(time, Action.SAVEPOINT)
         if existing is not None and existing.is_completed:
             raise RefusedError(f"{time} is savepointed already; delete that savepoint first to change it")
-        if name:
+        if name is not None:
             check_name(name, names_of_savepoints(self.contents, timeline), now)
         check_not_undone(timeline, target, load_undoing(timeline, self.contents))
         # The cheap checks first: what follows lists every partition.
@@ -137,7 +137,7 @@ class SavepointService:
             savepointed_at_ms=int(now.timestamp() * 1000),
             comments=comment,
             files=held,
-            name=name,
+            name=name or "",
             expires_at_ms=expires_at_ms,
         )
 

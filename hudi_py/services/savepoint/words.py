@@ -33,5 +33,5 @@ class SavepointWords(TypedDict, total=False):
 
     user: str
     comment: str
-    name: str
+    name: str | None
     ttl: str | timedelta | None

@@ -7,6 +7,7 @@ import attrs
 import pytest
 
 from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.txn.hooks import add_hook
 from support import writes
 
 NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - that is what is refused
@@ -38,6 +39,16 @@ REFUSED = {
     "days='1d'": lambda table: table.expire_partitions(dry_run=True, days="1d"),
     "partitions": lambda table: table.expire_partitions(dry_run=True, days=1, partitions=[]),
     "partitions=b'eu'": lambda table: table.expire_partitions(dry_run=True, days=1, partitions=b"eu"),
+    "read_optimized": lambda table: table.rows(read_optimized="false"),
+    "with_meta": lambda table: table.rows(with_meta=1),
+    "with_deletes": lambda table: table.changes(with_deletes="false"),
+    "savepoint": lambda table: table.take_lease(ttl="1h", savepoint="false"),
+    "archived": lambda table: table.history(archived="false"),
+    "contents": lambda table: table.check(contents="no"),
+    "the name of a savepoint": lambda table: table.create_savepoint(name=""),
+    "time to live 5": lambda table: table.create_savepoint(ttl=5),
+    "time to live 0": lambda table: table.take_lease(ttl=0),
+    "not a function": lambda _: add_hook(None),
     "partitions is": lambda table: table.cluster(partitions=[]),
     "nowhere": lambda table: table.cluster(partitions=["nowhere"]),
     "sort_by": lambda table: table.plan_cluster(sort_by=b"id"),
