@@ -185,7 +185,10 @@ def may_hold(file: Any, wanted: HashedKeys) -> bool:
 
 def _footer_of(file: Any, size_bytes: int) -> FileFooter:
     raw: dict[bytes, bytes] = file.metadata.metadata or {}
-    texts = {key: value.decode() for key in _FOOTER_KEYS if (value := raw.get(key.encode())) is not None}
+    try:
+        texts = {key: value.decode() for key in _FOOTER_KEYS if (value := raw.get(key.encode())) is not None}
+    except UnicodeDecodeError as error:
+        raise CorruptMetadata(f"the footer of a base file has bytes that are no text: {error.reason}") from error
     return FileFooter(
         num_rows=file.metadata.num_rows,
         size_bytes=size_bytes,

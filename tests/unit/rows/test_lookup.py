@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata
-from hudi_py.formats.bloom import BloomKind, BloomSizing
-from hudi_py.rows.base_file import BaseFileOptions
-from hudi_py.rows.lookup import lookup_keys, read_footer, read_keys
+from hudi_py.formats.bloom import BloomKind, BloomSizing, HashedKeys
+from hudi_py.rows.base_file import AVRO_SCHEMA_KEY, BLOOM_KEY, MAX_KEY, MIN_KEY, BaseFileOptions
+from hudi_py.rows.lookup import lookup_keys, may_hold, open_base_file, read_footer, read_keys
 from support.laws import examples
 
 KEY = st.text("ab\ue000\U00010000", min_size=1, max_size=3)
@@ -84,3 +84,14 @@ def test_damaged_file_is_reported():
     """As ours, not Arrow's."""
     with pytest.raises(CorruptMetadata):
         read_footer(io.BytesIO(b"PAR1"))
+
+
+@pytest.mark.parametrize("name", [MIN_KEY, MAX_KEY, BLOOM_KEY, AVRO_SCHEMA_KEY])
+def test_texts_of_a_footer_that_are_no_texts_are_damage_and_rule_out_nothing(files, name):
+    """As a filter that does not parse: a read opens the file, and whoever needs the footer gets an error of ours."""
+    whole = pq.ParquetFile(io.BytesIO(files.write([{"id": "a"}])))
+    out = io.BytesIO()
+    pq.write_table(whole.read().replace_schema_metadata({**whole.metadata.metadata, name.encode(): b"a\xff"}), out)
+    assert may_hold(open_base_file(out), HashedKeys(pa.array(["a"])))
+    with pytest.raises(CorruptMetadata, match="no text"):
+        read_footer(out)
