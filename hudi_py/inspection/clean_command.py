@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from hudi_py.config import keys
-from hudi_py.errors import CorruptMetadata
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.approve_command import list_option, write_list
 from hudi_py.inspection.clean_options import clean_options, examine_everything, full_option, tag_option
@@ -123,17 +122,12 @@ def clean(
 
 
 def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPlan) -> None:
-    from hudi_py.inspection.report import plan_stream, readable_after
+    from hudi_py.inspection.report import plan_stream, readable_by
     from hudi_py.services.clean.executing.outlook import outlook
-    from hudi_py.snapshot.retained import earliest_retained, holes_left
 
     # A real run would finish these first, so a dry run has to show them, too.
     pending = [outlook(service.contents, instant, service.policy) for instant in opened.timeline.pending("clean")]
-    at = opened.contents, opened.timeline
-    try:
-        readable = readable_after(plan, earliest_retained(*at), holes_left(*at))
-    except CorruptMetadata:  # a damaged clean must not prevent the dry run; a full plan does not need it
-        readable = readable_after(plan, "")
+    readable = readable_by(plan, opened)
     if common.as_json:
         print_json(plan_stream(plan, pending, readable, is_switched_off=not service.config.services_enabled))
         return

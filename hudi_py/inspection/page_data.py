@@ -177,12 +177,14 @@ def _stored(opened: Table, points: Iterable[Stored]) -> list[tuple[float, int, i
 
 
 def version_of(opened: Table) -> str:
-    """Return a text that changes whenever the active timeline does."""
+    """Return a text that changes whenever the active timeline or the properties of the table do."""
     import hashlib
 
     # States too: a commit that completes changes what there is to show, and adds no instant.
     names = "\n".join(f"{i.requested_time} {i.action.value} {i.state.name}" for i in opened.timeline)
-    return hashlib.sha256(names.encode()).hexdigest()[:16]
+    # An upgrade, or a setting that is mended, adds no instant either.
+    names += "".join(f"\n{name}={value}" for name, value in sorted(opened.config.properties.items()))
+    return hashlib.sha256(names.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def _part(problems: list[str], collect: Any) -> Any:

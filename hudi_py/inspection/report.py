@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hudi_py.errors import CorruptMetadata
 from hudi_py.fsview.build import PartitionView, ViewContext, latest_base_files, latest_slices
 from hudi_py.inspection.json_stream import Streamed
 from hudi_py.model.files import FileGroup, FileSlice
@@ -105,13 +106,27 @@ def _pending_order(entry: Mapping[str, str]) -> tuple[str, str, str]:
     return (entry["instant"], entry["partition"], entry["file_id"])
 
 
-def plan_report(plan: CleanPlan, pending: Sequence[PendingOutlook]) -> Json:
+def plan_report(
+    plan: CleanPlan, pending: Sequence[PendingOutlook], readable: Holes | None = None, *, is_switched_off: bool = False
+) -> Json:
     """Return the document that ``hudi-py clean --dry-run --json`` prints."""
-    report = plan_stream(plan, pending, readable_after(plan, ""))
+    shown = readable_after(plan, "") if readable is None else readable
+    report = plan_stream(plan, pending, shown, is_switched_off=is_switched_off)
     # The same document for callers in Python, who want plain lists.
     report["plan"]["files_to_delete"] = dict(report["plan"]["files_to_delete"].entries)
     report["files"] = list(report["files"].entries)
     return report
+
+
+def readable_by(plan: CleanPlan, opened: Table) -> Holes:
+    """Return what `readable_after` says of a plan for this table, with what its earlier cleans left."""
+    from hudi_py.snapshot.retained import earliest_retained, holes_left
+
+    at = opened.contents, opened.timeline
+    try:
+        return readable_after(plan, earliest_retained(*at), holes_left(*at))
+    except CorruptMetadata:  # a damaged clean must not prevent the dry run; a full plan does not need it
+        return readable_after(plan, "")
 
 
 def readable_after(plan: CleanPlan, retained: str, before: Holes = NO_HOLES) -> Holes:

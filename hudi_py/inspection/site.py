@@ -30,14 +30,19 @@ from hudi_py.inspection.page_file import api_html, list_html, page_html, policy
 from hudi_py.inspection.site_actions import ACTIONS, Actions, Busy, find_action
 from hudi_py.inspection.site_api import NoSuchThing, api_rows, find_endpoint, openapi, read_query
 from hudi_py.inspection.site_metrics import SiteMetrics
+from hudi_py.runtime.clock import MONOTONIC
 
 if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
     from hudi_py.table import Table
 
 COOKIE: Final = "hudi_py_token"
+DOCUMENT_SECONDS_MAX: Final = 60.0
+"""What a page shows is collected again after this time, counted from the end: collecting may take long."""
 _TABLE: Final = re.compile(r"/t/([0-9]{1,6})/([a-z]*(?:/[0-9]+)?)")
 _DO: Final = re.compile(r"/t/([0-9]{1,6})/do/([a-z]+)")
+# Pages for people are not among them: links to those collect parameters on their way.
+_WITHOUT_QUERY: Final = frozenset({"/healthz", "/tables", "/metrics", "/openapi.json"})
 # The page needs nothing of other sites, and they need nothing of it.
 _SECURITY: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -107,6 +112,7 @@ class Site:
         token: What requests have to know; None for none.
         options: Settings of cleaning, given at the start.
         actions: What requests may change; None for nothing. Takes a token.
+        seconds: Clock for the age of what was collected.
     """
 
     def __init__(
@@ -118,6 +124,7 @@ class Site:
         token: str | None = None,
         options: CleanOptions | None = None,
         actions: Actions | None = None,
+        seconds: Callable[[], float] = MONOTONIC,
     ) -> None:
         assert hosts is not None or token is not None
         assert actions is None or token is not None
@@ -125,8 +132,9 @@ class Site:
         self._open, self._hosts, self._token = open_table, hosts, token
         self._options, self._actions = options, actions
         self._locks = [Lock() for _ in tables]
-        self._documents: dict[int, dict[str, Any]] = {}
-        self._metrics = SiteMetrics(tables, open_table, options or {})
+        self._documents: dict[int, tuple[float, dict[str, Any]]] = {}
+        self._seconds = seconds
+        self._metrics = SiteMetrics(tables, open_table, options or {}, seconds=seconds)
 
     def answer(self, request: Request) -> Response:
         """Answer a request; never raises an error of the library."""
@@ -156,7 +164,8 @@ class Site:
         try:
             url = urlsplit(request.target)
             # Bounded, because a query with a million fields would take memory before it is looked at.
-            query = parse_qs(url.query, max_num_fields=20)
+            # With empty values: a parameter that is left empty is wrong, and not left out.
+            query = parse_qs(url.query, keep_blank_values=True, max_num_fields=20)
         except ValueError as error:
             raise Refused(HTTPStatus.BAD_REQUEST, "the address is malformed") from error
         # Before any page, the front page too: it names the tables.
@@ -169,7 +178,7 @@ class Site:
             return self._act(request, url.path, query)
         if url.path == "/":
             return self._front()
-        fixed = self._fixed(url.path)
+        fixed = self._fixed(url.path, query)
         if fixed is not None:
             return fixed
         # Whole: a path that goes on behind a match is another path.
@@ -196,6 +205,8 @@ class Site:
         """Let those pass who know the token; one in the address becomes a cookie, so that it is not seen in links."""
         if self._token is None:
             return None
+        if len(query.get("token", ())) > 1:
+            raise Refused(HTTPStatus.BAD_REQUEST, "token is given twice")
         if self._is_token(query.get("token", [""])[0]):
             # The rest of the address stays as it was: only the token goes, from the address and from the history.
             rest = urlencode([(name, value) for name, values in query.items() if name != "token" for value in values])
@@ -240,8 +251,10 @@ class Site:
         links = [(f"/t/{number}/", table) for number, table in enumerate(self.tables)]
         return _html(list_html(links), policy("'none'"))
 
-    def _fixed(self, path: str) -> Response | None:
+    def _fixed(self, path: str, query: dict[str, list[str]]) -> Response | None:
         """Answer what is not about one table."""
+        if path in _WITHOUT_QUERY:
+            read_query(path, {}, query)
         if path == "/healthz":
             return _json({"tables": len(self.tables)})
         if path == "/tables":
@@ -255,6 +268,8 @@ class Site:
         return None
 
     def _of_table(self, number: int, page: str, query: dict[str, list[str]]) -> Response:
+        if page in ("version", "document"):
+            read_query(page, {}, query)
         if page == "version":
             return _json({"version": version_of(self._open(self.tables[number]))})
         if page not in ("", "document"):
@@ -262,7 +277,7 @@ class Site:
             if found is None:
                 raise Refused(HTTPStatus.NOT_FOUND, "there is no such page; /api lists them")
             endpoint, instant = found
-            given = read_query(endpoint, query)
+            given = read_query(endpoint.path, endpoint.query, query)
             return _json(endpoint.answer(self._open(self.tables[number]), given, instant, self._options or {}))
         document = self._document(number)
         if page == "document":
@@ -308,17 +323,22 @@ class Site:
         return ("GET", "HEAD") if self._actions is None else ("GET", "HEAD", "POST")
 
     def _document(self, number: int) -> dict[str, Any]:
-        """Collected once for each state of the timeline, however many ask at the same time."""
+        """
+        Collected once for each state of the timeline, however many ask at the same time; again when it is old.
+
+        Findings come and go with time alone (a write that is stuck), and with files that no instant names (orphans).
+        """
         # One lock for each table: a slow one must not keep the others waiting.
         with self._locks[number]:
             opened = self._open(self.tables[number])
-            known = self._documents.get(number)
-            if known is None or known["version"] != version_of(opened):
+            at, known = self._documents.get(number, (0.0, None))
+            is_old = self._seconds() - at >= DOCUMENT_SECONDS_MAX
+            if known is None or is_old or known["version"] != version_of(opened):
                 known = {**page_document(opened, options=self._options), "live": f"/t/{number}/"}
                 known["list"] = len(self.tables) > 1
                 if self._actions is not None:
                     known["actions"] = [{"name": each.name, "summary": each.summary} for each in ACTIONS]
-                self._documents[number] = known
+                self._documents[number] = self._seconds(), known
             return known
 
 

@@ -127,9 +127,16 @@ class Actions:
         return any(lock.locked() for lock in self._locks)
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Of two, readers of JSON take the first or the last: whether an action is carried out must not depend on that.
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ConfigError("the body has a name twice")
+    return dict(pairs)
+
+
 def _dry_run(body: bytes) -> bool:
     try:
-        given = json.loads(body)
+        given = json.loads(body, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"the body is not JSON ({type(error).__name__})") from error
     if not isinstance(given, dict) or set(given) != {"dry_run"} or not isinstance(given["dry_run"], bool):
@@ -158,7 +165,7 @@ def _maintain(opened: Table, dry_run: bool, _options: CleanOptions) -> Told:
 
 
 def _clean(opened: Table, dry_run: bool, options: CleanOptions) -> Told:
-    from hudi_py.inspection.report import clean_contents, clean_report, plan_report
+    from hudi_py.inspection.report import clean_contents, clean_report, plan_report, readable_by
 
     if dry_run:
         from hudi_py.services.clean.executing.outlook import outlook, plans_too
@@ -175,7 +182,8 @@ def _clean(opened: Table, dry_run: bool, options: CleanOptions) -> Told:
             lines.append(f"{_files(plan.file_count, plan.size_bytes)} would be deleted")
             lines += [*plan.warnings, *(f"refused: {reason}" for reason in plan.breakers)]
         is_due = (due and not plan.breakers) or (bool(pending) and is_on)
-        return Told(lines or ["nothing would be deleted"], is_due, plan_report(plan, pending))
+        document = plan_report(plan, pending, readable_by(plan, tried), is_switched_off=not is_on)
+        return Told(lines or ["nothing would be deleted"], is_due, document)
     results = opened.clean(**options)
     lines = [
         f"clean {each.instant}: withdrawn, nothing was deleted ({each.why_spared})"

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 _FILES_MAX: Final = 1000
 _SLICES_MAX: Final = 5000
 _TIME: Final = r"[0-9]{14,20}"
-_WHOLE: Final = "a whole number of at least 1"
+_DIGITS_MAX: Final = 9
+_WHOLE: Final = f"a whole number of at least 1, with at most {_DIGITS_MAX} digits"
 
 
 class NoSuchThing(Exception):
@@ -150,23 +151,23 @@ def _partition(opened: Table, query: Mapping[str, str]) -> str:
 def _explain(opened: Table, query: Mapping[str, str], _instant: str | None, options: CleanOptions) -> Any:
     from hudi_py.inspection.explain_command import explanation_report
 
-    if "target" not in query:
+    if not query.get("target"):
         raise ConfigError("give target=, a file, a file id or a partition")
     return explanation_report(opened.explain(query["target"], **options))
 
 
-def _plan(opened: Table, query: Mapping[str, str], _instant: str | None, _options: CleanOptions) -> Any:
-    """What a clean with other settings would delete."""
+def _plan(opened: Table, query: Mapping[str, str], _instant: str | None, options: CleanOptions) -> Any:
+    """What a clean with other settings would delete; without any, with those that the server was started with."""
     chosen: dict[str, Any] = {}
     for name, value in query.items():
-        # Nine digits at most: nobody means more, and keeps numbers small.
+        # Nine digits at most: nobody means more, and keeps numbers small. Not cut: that would be another number.
         if name == "policy":
             chosen[name] = value
-        elif value.isascii() and value.isdecimal() and int(value[:9]) > 0:
-            chosen[name] = int(value[:9])
+        elif value.isascii() and value.isdecimal() and len(value) <= _DIGITS_MAX and int(value) > 0:
+            chosen[name] = int(value)
         else:
             raise ConfigError(f"{name}={value} is not a setting of a plan; give {_WHOLE}")
-    plan = opened.plan_clean(details=True, **chosen)
+    plan = opened.plan_clean(details=True, **(chosen or options))
     files = [
         {"path": file.path, "bytes": file.size_bytes, "reason": file.reason.value}
         for partition in sorted(plan.files)
@@ -180,6 +181,7 @@ def _plan(opened: Table, query: Mapping[str, str], _instant: str | None, _option
         "files": files[:_FILES_MAX],
         "files_left_out": max(0, len(files) - _FILES_MAX),
         "warnings": list(plan.warnings),
+        "breakers": list(plan.breakers),
     }
 
 
@@ -230,8 +232,9 @@ ENDPOINTS: Final = (
         _object(target="string", files="array"), {"target": "a file, a file id or a partition (required)"},
     ),
     Endpoint(
-        "plan", "What a clean with these settings would delete; nothing is written", _plan,
-        _object(totals="object", files="array", files_left_out="integer", warnings="array"),
+        "plan", "What a clean with these settings (by default those of the server) would delete; nothing is written",
+        _plan,
+        _object(totals="object", files="array", files_left_out="integer", warnings="array", breakers="array"),
         {"policy": "KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS or KEEP_LATEST_BY_HOURS",
          **dict.fromkeys(("commits_retained", "file_versions_retained", "hours_retained", "min_commits",
                           "min_file_versions"), _WHOLE)},
@@ -242,7 +245,8 @@ _FIXED: Final[Mapping[str, tuple[str, str, Mapping[str, Any]]]] = {
     "/healthz": ("Whether the server runs", "application/json", _object(tables="integer")),
     "/metrics": ("Metrics of all tables, in the OpenMetrics text format", "text/plain", {"type": "string"}),
     "/t/{number}/version": (
-        "A text that changes with the timeline", "application/json", _object(version="string"),
+        "A text that changes with the timeline and the properties of the table", "application/json",
+        _object(version="string"),
     ),
     "/t/{number}/document": ("Everything on the page of a table", "application/json", _object(table="object")),
 }  # fmt: skip
@@ -261,17 +265,22 @@ def find_endpoint(path: str) -> tuple[Endpoint, str | None] | None:
     return None
 
 
-def read_query(endpoint: Endpoint, query: Mapping[str, list[str]]) -> dict[str, str]:
+def read_query(path: str, known: Mapping[str, str], query: Mapping[str, list[str]]) -> dict[str, str]:
     """
     Return the values of a query.
+
+    Args:
+        path: Of the address, for messages.
+        known: Names of the parameters that it takes.
+        query: As sent; values may be empty.
 
     Raises:
         ConfigError: A parameter is unknown, or given twice.
     """
     for name, values in query.items():
-        if name not in endpoint.query:
-            known = ", ".join(endpoint.query) or "none"
-            raise ConfigError(f"{name}={values[0]} is not a parameter of {endpoint.path}; it takes {known}")
+        if name not in known:
+            names = ", ".join(known) or "none"
+            raise ConfigError(f"{name}={values[0]} is not a parameter of {path}; it takes {names}")
         if len(values) > 1:
             raise ConfigError(f"{name} is given twice")
     return {name: values[0] for name, values in query.items()}

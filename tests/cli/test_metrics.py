@@ -190,4 +190,33 @@ class TestServer:
         assert of(parsed(metrics.text()), family, table=location) == 2
         assert len(looks) == 2
         shutil.rmtree(location)
-        assert of(parsed(metrics.text()), "hudi_py_table_up", table=location) == 0
+        samples = parsed(metrics.text())
+        assert of(samples, "hudi_py_table_up", table=location) == 0
+        assert of(samples, family, table=location) is None, "what is gone has no numbers"
+
+    def test_what_changes_without_the_timeline_is_seen_in_time(self, tmp_path):
+        """A property at once, an orphan after an hour: no instant speaks of either."""
+        builder = TableBuilder(2)
+        builder.commit(at(1), {"p": ["f"]})
+        root = on_disk(builder, tmp_path / "t").storage.root
+        clock = [0.0]
+        metrics = SiteMetrics(
+            (root,), lambda where: hudi_py.open_table(where).read_only(), {}, seconds=lambda: clock[0]
+        )
+
+        def more():
+            samples = parsed(metrics.text())
+            return sum(v for (family, _), v in samples.items() if family == "hudi_py_held_files") - before
+
+        before = 0
+        before = more()
+        orphan = f"11111111-1111-1111-1111-111111111111-0_0-1-1_{at(0)}.parquet"
+        (tmp_path / "t" / "p" / orphan).write_bytes(b"x")
+        clock[0] = site_metrics.EXAMINED_SECONDS_MAX - 1
+        assert more() == 0
+        clock[0] += 1
+        assert more() == 1
+        (tmp_path / "t" / "p" / orphan).unlink()
+        properties = tmp_path / "t" / ".hoodie" / "hoodie.properties"
+        properties.write_text(properties.read_text().replace("fields=region", "fields=area"))
+        assert more() == 0

@@ -11,7 +11,7 @@ import pytest
 
 import hudi_py
 from hudi_py.inspection.server import Server
-from hudi_py.inspection.site import Request, Site, cookie_name
+from hudi_py.inspection.site import DOCUMENT_SECONDS_MAX, Request, Site, cookie_name
 from support.browser import CHROMIUM, Browser
 from support.tables import TableBuilder, at, on_disk
 
@@ -66,6 +66,13 @@ def test_pages_have_what_the_commands_say(run, site):
         ("/t/1/", 404), ("/t/0", 404), ("/t/0/../../etc/passwd", 404), ("/t/0/instant/..%2fhoodie.properties", 404),
         ("/t/00000000000000000000/", 404), ("/t/0/instant/99999999999999", 404), ("/t/0/plan?commits_retained=-1", 400),
         ("/t/0/plan?commits_retained=x", 400), ("/t/0/plan?path=/etc", 400), ("/t/0/plan?policy=NONSENSE", 400),
+        ("/t/0/plan?commits_retained=", 400), ("/t/0/plan?commits_retained=1234567890", 400),
+        ("/t/0/plan?policy=", 400),
+        ("/t/0/plan?commits_retained=1&commits_retained=", 400), ("/t/0/timeline?archived", 400),
+        ("/t/0/history?archived=true&archived=", 400), ("/t/0/files?nonsense=", 400), ("/t/0/files?as_of=", 400),
+        ("/t/0/files?partition=", 404), ("/t/0/slices?partition=", 404), ("/t/0/columns?partition=", 404),
+        ("/t/0/explain?target=", 400), ("/t/0/version?x=1", 400), ("/t/0/document?as_of=1d", 400),
+        ("/metrics?table=t", 400), ("/tables?x", 400), ("/healthz?x=1", 400), ("/openapi.json?x=1", 400),
         ("/t/0/plan?" + "&".join(f"a{n}=1" for n in range(99)), 400), ("//[", 400), ("/favicon.ico", 404),
     ],
 )  # fmt: skip
@@ -75,6 +82,53 @@ def test_addresses_that_mean_nothing_are_refused(site, target, status):
     assert response.status == status
     assert b"root:" not in response.body
     assert "Traceback" not in response.body.decode()
+
+
+def test_an_empty_partition_is_that_of_a_table_without_partitions(table):
+    """There it means the whole table, as if it were left out."""
+    site = Site((str(table("cow_nonpartitioned-1.1.1")),), opened, hosts=frozenset({HOST}))
+    for name in ("files", "slices", "columns"):
+        given, left_out = ask(site, f"/t/0/{name}?partition="), ask(site, f"/t/0/{name}")
+        assert (given.status, given.body) == (200, left_out.body), name
+
+
+def test_numbers_are_taken_whole_and_the_settings_of_the_server_are_the_default(run, table):
+    """With zeros in front, too; a plan without settings is that of the server, with some it is that of these alone."""
+    path = str(table("cow_cleaned-1.1.1"))
+    site = Site((path,), opened, hosts=frozenset({HOST}), options={"commits_retained": 1})
+
+    def told(*options):
+        return run("clean", path, "--dry-run", "--json", *options).json["files"]
+
+    def planned(query):
+        return json.loads(ask(site, f"/t/0/plan{query}").body)["files"]
+
+    assert told("--commits-retained", 1) != told("--commits-retained", 3)
+    assert planned("") == told("--commits-retained", 1)
+    assert planned("?commits_retained=000000003") == told("--commits-retained", 3)
+    assert planned("?file_versions_retained=2") == told("--file-versions-retained", 2)
+
+
+def test_a_page_is_collected_again_when_properties_change_or_it_is_old(tmp_path):
+    """An orphan that was deleted, a setting that was mended: neither adds an instant."""
+    builder = TableBuilder(2)
+    builder.commit(at(1), {"p": ["f"]})
+    root = on_disk(builder, tmp_path / "t").storage.root
+    clock = [0.0]
+    site = Site((root,), opened, hosts=frozenset({HOST}), seconds=lambda: clock[0])
+
+    def total():
+        return json.loads(ask(site, "/t/0/document").body)["usage"]["total"]["files"]
+
+    before, orphan = total(), tmp_path / "t" / "p" / f"11111111-1111-1111-1111-111111111111-0_0-1-1_{at(0)}.parquet"
+    orphan.write_bytes(b"x")
+    assert total() == before
+    clock[0] = DOCUMENT_SECONDS_MAX
+    assert total() == before + 1
+    orphan.unlink()
+    properties = tmp_path / "t" / ".hoodie" / "hoodie.properties"
+    properties.write_text(properties.read_text().replace("fields=region", "fields=area"))
+    assert total() == before
 
 
 def test_other_sites_and_other_methods_are_refused(site):

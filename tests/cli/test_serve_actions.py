@@ -153,6 +153,8 @@ def shape(document):
         ("/t/0/do/clean", b"", {}, 400), ("/t/0/do/clean", b"{}", {}, 400), ("/t/0/do/clean", b"[" * 9000, {}, 400),
         ("/t/0/do/clean", b'{"dry_run": 1}', {}, 400), ("/t/0/do/clean", b'{"dry_run": "false"}', {}, 400),
         ("/t/0/do/clean", b'{"dry_run": false, "commits_retained": 0}', {}, 400),
+        ("/t/0/do/clean", b'{"dry_run": true, "dry_run": false}', {}, 400),
+        ("/t/0/do/clean", b'{"dry_run": false, "dry_run": false}', {}, 400),
         ("/t/0/do/clean", None, {"content_type": "application/x-www-form-urlencoded"}, 415),
         ("/t/0/do/clean", None, {"content_type": "text/plain"}, 415),
         ("/t/0/do/clean", None, {"content_type": ""}, 415),
@@ -200,6 +202,17 @@ def test_a_refusal_says_why(trips):
         assert response.status == HTTPStatus.CONFLICT
         assert "hudi-py deletion allow" in json.loads(response.body)["error"]["message"]
         assert state(trips) == before
+
+
+@pytest.mark.parametrize("settings", [None, {"hoodie.table.services.enabled": "false"}], ids=["on", "off"])
+def test_a_trial_has_the_document_of_the_command(run, trips, settings):
+    """After an earlier clean, too, which left only a part of the snapshots to read; and with services switched off."""
+    hudi_py.open_table(str(trips)).clean(commits_retained=30)
+    conf = [f"--conf={name}={value}" for name, value in (settings or {}).items()]
+    told = json.loads(post(site_of(trips, settings=settings), "/t/0/do/clean").body)["result"]
+    # A policy without a window of its own shows best what is left by the clean before.
+    shown = run("clean", trips, "--dry-run", "--json", "--commits-retained", 1, *conf).json
+    assert {**told, "schema_version": None} == {**shown, "schema_version": None}
 
 
 def test_one_action_at_a_time_runs_on_a_table(trips, tmp_path):

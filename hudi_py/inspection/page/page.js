@@ -444,7 +444,7 @@
       if (asked !== planned) return;
       if (!answer.ok) throw new Error(found.error.message);
       const rest = found.totals.files - Math.min(found.files.length, 20);
-      byId("plan-text").textContent = `${number}: ${counted(found.totals.files, "file")} would be deleted, ${bytes(found.totals.bytes)}${rest > 0 ? `; ${counted(rest, "file")} more than listed` : ""}`;
+      byId("plan-text").textContent = `${number}: ${counted(found.totals.files, "file")} would be deleted, ${bytes(found.totals.bytes)}${rest > 0 ? `; ${counted(rest, "file")} more than listed` : ""}${[...found.breakers.map((each) => `refused: ${each}`), ...found.warnings].map((each) => `; ${visible(each)}`).join("")}`;
       table(byId("plan-files"), [["would be deleted", "path"], ["size", "number"], ["why"]], found.files.slice(0, 20).map((each) => [each.path, bytes(each.bytes), each.reason]));
       byId("plan-list").hidden = !found.files.length;
     } catch (error) {
