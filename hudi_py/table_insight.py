@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from hudi_py.config.arguments import check_flags
+from hudi_py.config.arguments import check_flags, texts_of
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
 from hudi_py.table_view import TableView
 
@@ -96,7 +96,7 @@ class TableInsight(TableView):
         """
         from hudi_py.table_services import TableServices
 
-        wanted = (keys,) if isinstance(keys, str) else tuple(keys)
+        wanted = (keys,) if isinstance(keys, str) else texts_of("keys", keys)
         return TableServices(self).erasure(partition, wanted, now=now, **options).run()
 
     def simulate(self, **options: Unpack[CleanOptions]) -> Simulation:

@@ -410,6 +410,8 @@ class TableServices:
         """
         from hudi_py.services.doctor.service import DoctorService
 
+        check_aware(now)  # a mistake of the call is no finding about the settings
+        check_known(options, CleanOptions.__annotations__)
         return DoctorService(
             contents=self._table.contents,
             table=self._table.config,

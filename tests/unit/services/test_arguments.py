@@ -13,6 +13,7 @@ from support import writes
 NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - that is what is refused
 MISSPELT = {
     "clean": lambda table: table.clean(comits_retained=None),
+    "doctor": lambda table: table.doctor(comits_retained=1),
     "orphans": lambda table: table.orphans(dryrun=True),
     "expire": lambda table: table.expire_partitions(dry_run=True, day=1),
     "archive": lambda table: table.archive(keep_min=1),
@@ -48,6 +49,9 @@ REFUSED = {
     "the name of a savepoint": lambda table: table.create_savepoint(name=""),
     "time to live 5": lambda table: table.create_savepoint(ttl=5),
     "time to live 0": lambda table: table.take_lease(ttl=0),
+    "keys": lambda table: table.erased(keys=[1]),
+    "keys=b'1'": lambda table: table.erased(keys=b"1"),
+    "now=NAIVE": lambda table: table.doctor(now=NAIVE),
     "not a function": lambda _: add_hook(None),
     "partitions is": lambda table: table.cluster(partitions=[]),
     "nowhere": lambda table: table.cluster(partitions=["nowhere"]),
