@@ -11,7 +11,6 @@ Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``InternalBloomFilter``, ``InternalDynamicBlo
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 import struct
 from collections.abc import Iterator
@@ -126,7 +125,7 @@ class BloomFilter:
             for _ in range(row_count):
                 row, offset = _parse_row(data, offset, bits, hashes)
                 rows.append(row)
-        except (struct.error, binascii.Error) as error:
+        except (struct.error, ValueError) as error:  # letters outside of ASCII are no `binascii.Error`
             raise CorruptMetadata(f"bloom filter of {len(text)} characters does not parse: {error}") from error
         # A filter that was cut off would say "no" for keys that the file has.
         if offset != len(data) or not rows:

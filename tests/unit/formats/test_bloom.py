@@ -184,8 +184,9 @@ def test_damaged_text_is_reported(code, cut, junk):
     for damaged in (data[: min(cut, len(data) - 1)], junk):
         with pytest.raises((CorruptMetadata, UnsupportedTable)):
             BloomFilter.parse(base64.b64encode(damaged).decode(), code)
-    with pytest.raises(CorruptMetadata):
-        BloomFilter.parse("no base 64", code)
+    for text in ("no base 64", "AAAA\u04d9AAA"):
+        with pytest.raises(CorruptMetadata):
+            BloomFilter.parse(text, code)
 
 
 def test_unknown_types_are_not_guessed():
