@@ -53,8 +53,10 @@ command. If a run fails, the file keeps the time of the last success: alarm if `
 hudi_py_command_success_timestamp_seconds` grows too large. `doctor`, `du` and `fleet` list the files of a table and
 add what keeps them; other commands add the timeline, which costs one listing.
 
-`/metrics` reads the timeline of each table at every call. Files and findings are examined again when a timeline has
-changed, for at most five seconds in one call; `hudi_py_examined_timestamp_seconds` shows the state of each table.
+`/metrics` reads the timeline of each table at every call. Files and findings are examined again when the timeline or
+the properties of a table have changed, and after an hour (a write that is stuck becomes a finding with time alone), for
+at most five seconds in one call; `hudi_py_examined_timestamp_seconds` shows the state of each table. Of a table that
+is gone only `hudi_py_table_up` is left.
 
 The label `table` is the location as it was given. With a token (`--token`), let the collector send it as
 `Authorization: Bearer ...`.
