@@ -98,7 +98,10 @@ def _hudi(settings: Settings) -> Address:
     url = settings[keys.CALLBACK_URL]
     if not url:
         raise ConfigError(f"{keys.CALLBACK_ON.name}=true needs {keys.CALLBACK_URL.name}")
-    headers = {HUDI_KEY: settings[keys.CALLBACK_KEY]}
+    key = settings[keys.CALLBACK_KEY]
+    if not key.isprintable():  # refused when it is sent, with the key in the error
+        raise ConfigError(f"{keys.CALLBACK_KEY.name} has a line end or another character that no header can have")
+    headers = {HUDI_KEY: key}
     # As Apache Hudi: name:value, with a semicolon between two.
     for part in filter(None, settings[keys.CALLBACK_HEADERS].split(";")):
         name, colon, value = part.partition(":")

@@ -324,6 +324,8 @@ def test_a_setting_can_name_a_function(tmp_path):
         {"hoodie.write.commit.callback.on": "true"},
         {"hoodie.write.commit.callback.on": "true", "hoodie.write.commit.callback.http.url": "http://h/",
          "hoodie.write.commit.callback.http.custom.headers": "nonsense"},
+        {"hoodie.write.commit.callback.on": "true", "hoodie.write.commit.callback.http.url": "http://h/",
+         "hoodie.write.commit.callback.http.api.key": "secret\n"},
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused_before_anything_is_written(tmp_path, settings):
