@@ -101,11 +101,11 @@ def test_when_something_that_kept_files_ends_the_next_clean_deletes_them_without
 
 
 @pytest.mark.parametrize("layout", [1, 2])
-@pytest.mark.parametrize("name", ["", "t"])
-def test_after_a_savepoint_is_deleted_a_clean_waits_for_a_commit(layout, name):
+@pytest.mark.parametrize("words", [{}, {"name": "t"}], ids=["nameless", "tag"])
+def test_after_a_savepoint_is_deleted_a_clean_waits_for_a_commit(layout, words):
     """As in Apache Hudi (A-10), which looks at all partitions then (A-33)."""
     builder = rested(layout)
-    builder.table().create_savepoint(SECOND, name=name)
+    builder.table().create_savepoint(SECOND, **words)
     builder.table().clean(commits_retained=1)
     builder.table().delete_savepoint(SECOND)
     assert not builder.table().plan_clean(commits_retained=1).needs_cleaning
