@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import urlsplit
 
 import attrs
 
 from hudi_py.config import keys
+from hudi_py.config.http_address import is_http_address
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 
@@ -112,13 +112,8 @@ def _hudi(settings: Settings) -> Address:
 
 
 def _address(name: str, url: str, seconds: float, headers: Mapping[str, str]) -> Address:
-    try:
-        parts = urlsplit(url)
-        # The port is only read here: a wrong one would be a warning after every commit.
-        is_fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and url.isascii()
-    except ValueError:
-        is_fine = False
-    # Not repeated in the message: an address may have a password in it.
-    if not is_fine or any(ord(char) <= ord(" ") for char in url):
+    # What only sending would find, too: it would be a warning after every commit. The message does not repeat the
+    # address, which may have a password in it.
+    if not is_http_address(url) or not url.isascii() or any(ord(char) <= ord(" ") for char in url):
         raise ConfigError(f"{name} is not an address of http or https")
     return Address(url=url, seconds=seconds, headers=headers)

@@ -6,11 +6,11 @@ import enum
 import re
 from collections.abc import Collection
 from typing import Final
-from urllib.parse import urlsplit
 
 import attrs
 
 from hudi_py.config import keys
+from hudi_py.config.http_address import is_http_address
 from hudi_py.config.keys import Key
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
@@ -237,7 +237,7 @@ def _dynamodb(settings: Settings) -> DynamoConfig:
             f"must be at least {LEASE_MS_MIN}; nothing was changed"
         )
     endpoint = settings[keys.DYNAMODB_ENDPOINT]
-    if endpoint and not _is_url(endpoint):
+    if endpoint and not is_http_address(endpoint):
         raise ConfigError(
             f"{keys.DYNAMODB_ENDPOINT.name}={endpoint} is no address of a service: write http://host:port or "
             "https://host. Nothing was changed"
@@ -253,14 +253,6 @@ def _dynamodb(settings: Settings) -> DynamoConfig:
         write_units=settings[keys.DYNAMODB_WRITE_UNITS],
         creation_timeout_ms=settings[keys.DYNAMODB_CREATION_TIMEOUT_MS],
     )
-
-
-def _is_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # its port is no number, or too large
-        return False
 
 
 def _required(settings: Settings, key: Key[str]) -> str:
