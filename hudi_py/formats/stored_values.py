@@ -138,7 +138,7 @@ def as_hudi_reads(array: Array, target: pa.DataType, path: str) -> Array:
     return cast_exactly(array, target, path)
 
 
-def as_spark_casts(array: Array, target: pa.DataType, _path: str) -> Array:
+def as_spark_casts(array: Array, target: pa.DataType, path: str) -> Array:
     """
     A `hudi_py.formats.conform.Convert` for values of statements, as Spark SQL casts them, but none that it would round:
     a float stays the same number as a double, and numbers and timestamps have the texts that they have in rows of other
@@ -149,7 +149,7 @@ def as_spark_casts(array: Array, target: pa.DataType, _path: str) -> Array:
     """
     was = array.type
     if pa.types.is_string(target) and (pa.types.is_floating(was) or pa.types.is_timestamp(was)):
-        return as_hudi_reads(array, target, _path)
+        return as_hudi_reads(array, target, path)
     if pa.types.is_integer(was) and pa.types.is_decimal(target):
         array = array.cast(pa.decimal128(_INTEGER_DIGITS, 0))  # else Arrow asks the type for room, and not the values
     cast: Array = array.cast(target)
@@ -160,7 +160,7 @@ def as_spark_casts(array: Array, target: pa.DataType, _path: str) -> Array:
     if pa.types.is_timestamp(was) and pa.types.is_date(target):
         cut = compute.not_equal(cast.cast(pa.timestamp("us")), array.cast(pa.timestamp("us")))
         if compute.any(cut).as_py():
-            text = as_hudi_reads(array.filter(cut)[:1], pa.string(), _path)[0].as_py()
+            text = as_hudi_reads(array.filter(cut)[:1], pa.string(), path)[0].as_py()
             raise pa.ArrowInvalid(f"{text} is not the beginning of a day, and its time would be cut off")
     return cast
 

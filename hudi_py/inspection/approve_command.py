@@ -91,7 +91,7 @@ def approve(common: Common, table: str, file: str, by: str | None, delete: bool,
         opened = opened.rehearsal()
     if by is not None or dry_run:
         asked = attrs.evolve(asked, approved_by=by or asked.approved_by or "a dry run")
-    now = common.planning_time(opened) if dry_run else common.deletion_time(opened)
+    now = common.deletion_time(opened, dry_run=dry_run)
     report = opened.remove_approved(asked, dry_run=dry_run, delete=delete, now=now)
     if common.as_json:
         print_json(approval_entry(report))

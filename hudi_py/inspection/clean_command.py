@@ -101,7 +101,7 @@ def clean(
         # In memory: what a real run would do first (expired savepoints, properties) shows in the plan, and is not
         # written.
         opened = opened.rehearsal()
-    now = common.planning_time(opened) if dry_run else common.deletion_time(opened)
+    now = common.deletion_time(opened, dry_run=dry_run)
     config = opened.services.clean_config(now=now, **options)
     # Spark takes seconds to start, so it is not started when nothing can be deleted.
     deleter = None if dry_run or schedule_only else chosen_engine(engine, master, "hudi-py clean")

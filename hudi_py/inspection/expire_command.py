@@ -55,7 +55,7 @@ def expire_partitions(
     # A view that refuses every change, in case the plan has a mistake.
     report = (opened.read_only() if dry_run else opened).expire_partitions(
         dry_run=dry_run,
-        now=common.planning_time(opened) if dry_run else common.deletion_time(opened),
+        now=common.deletion_time(opened, dry_run=dry_run),
         **options,
     )
     if common.as_json:

@@ -76,11 +76,11 @@ class Common:
         except ValueError as error:
             raise ConfigError(f"--now {self.now} is not a date; give a date and time") from error
 
-    def deletion_time(self, opened: Table) -> datetime | None:
-        """Return the time given with ``--now`` for a run that deletes what is old by it, with a warning."""
+    def deletion_time(self, opened: Table, *, dry_run: bool) -> datetime | None:
+        """As `planning_time`, for a command that deletes what is old by that time: it warns, unless it only looks."""
         now = self.planning_time(opened)
         # With a wrong time everything is deleted that is older than it.
-        if now is not None:
+        if now is not None and not dry_run:
             say(
                 f"warning: planning as if it were {self.now} (--now); deleted files cannot be brought back",
                 file=sys.stderr,

@@ -87,7 +87,7 @@ def orphans(
         delete=delete,
         max_deletes=max_deletes,
         inventory=inventory,
-        now=common.planning_time(opened) if dry_run else common.deletion_time(opened),
+        now=common.deletion_time(opened, dry_run=dry_run),
     )
     if common.as_json:
         print_json(orphan_entry(report))
