@@ -27,13 +27,18 @@ refused. The exit code is 1 when a law was broken. Only ``hudi``, ``matrix`` and
 from __future__ import annotations
 
 import argparse
+import itertools
 import logging
+import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
@@ -82,8 +87,18 @@ def main() -> int:
     return 1 if laws else 0
 
 
+def _in_time(items: Iterable[T], minutes: float) -> Iterator[T]:
+    """The items, until the time is over."""
+    until_s = time.monotonic() + minutes * 60
+    return itertools.takewhile(lambda _: time.monotonic() <= until_s, items)
+
+
+def _in_utc() -> None:
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+
+
 def _simulations(given: argparse.Namespace) -> int:
-    import itertools
     import random
 
     from support.many_writers import ACTORS, SERVICES
@@ -103,14 +118,11 @@ def _simulations(given: argparse.Namespace) -> int:
         for kind in kinds
     ]
     chance.shuffle(cases)  # so that a run that ends early has seen some of everything
-    until_s = time.monotonic() + given.minutes * 60
     played: Counter[int] = Counter()
     orders: Counter[int] = Counter()
     violated = 0
     with ProcessPoolExecutor(given.jobs) as pool:
-        for begin in range(0, len(cases), given.jobs):
-            if time.monotonic() > until_s:
-                break
+        for begin in _in_time(range(0, len(cases), given.jobs), given.minutes):
             chunk = cases[begin : begin + given.jobs]
             for case, (number, found, seconds, first_s) in zip(chunk, pool.map(_simulation, chunk), strict=True):
                 played[len(case[1])] += 1
@@ -156,11 +168,8 @@ def _processes(given: argparse.Namespace) -> int:
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     beside = _beside_hudi(given) if given.what == "hudi" else None
     broken, counts = 0, Counter[str]()
-    until_s = time.monotonic() + given.minutes * 60
     played = 0
-    for seed in range(given.seed, given.seed + given.sequences):
-        if time.monotonic() > until_s:
-            break
+    for seed in _in_time(range(given.seed, given.seed + given.sequences), given.minutes):
         folder, played = Path(tempfile.mkdtemp(prefix="history")), played + 1
         with PLACES[given.place](folder) as place:
             if beside is not None:
@@ -196,8 +205,6 @@ def _beside_hudi(given: argparse.Namespace) -> Callable[..., tuple[list[str], Co
 
 def _matrix(given: argparse.Namespace) -> int:
     """Play the whole product; a table that breaks a law is kept."""
-    import itertools
-    import os
     import shutil
     import tempfile
 
@@ -208,15 +215,12 @@ def _matrix(given: argparse.Namespace) -> int:
     from support.matrix import Played, whole
 
     logging.getLogger("hudi_py").setLevel(logging.CRITICAL + 1)
-    os.environ["TZ"] = "UTC"
-    time.tzset()
+    _in_utc()
     spark = local_session("matrix", cores=2, memory="1g", **{"spark.sql.session.timeZone": "UTC"})
     spark.sparkContext.setLogLevel("OFF")
     peer, broken, cases = RealHudi(given.release), 0, 0
-    until_s = time.monotonic() + given.minutes * 60
-    for case in itertools.chain.from_iterable(map(whole, range(given.seed, given.seed + given.sequences))):
-        if time.monotonic() > until_s:
-            break
+    seeds = range(given.seed, given.seed + given.sequences)
+    for case in _in_time(itertools.chain.from_iterable(map(whole, seeds)), given.minutes):
         folder, cases = Path(tempfile.mkdtemp(prefix="matrix")), cases + 1
         try:
             Played(case, peer, spark, folder / "t").play()
@@ -234,7 +238,6 @@ def _matrix(given: argparse.Namespace) -> int:
 
 def _questions(given: argparse.Namespace) -> int:
     """Ask about tables; one about which the answers differ is kept."""
-    import os
     import shutil
     import tempfile
 
@@ -244,13 +247,9 @@ def _questions(given: argparse.Namespace) -> int:
     from support.questions import Asked
 
     logging.getLogger("hudi_py").setLevel(logging.CRITICAL + 1)
-    os.environ["TZ"] = "UTC"
-    time.tzset()
+    _in_utc()
     peer, differing, counts = RealHudi(given.release), 0, Counter[str]()
-    until_s = time.monotonic() + given.minutes * 60
-    for seed in range(given.seed, given.seed + given.sequences):
-        if time.monotonic() > until_s:
-            break
+    for seed in _in_time(range(given.seed, given.seed + given.sequences), given.minutes):
         folder = Path(tempfile.mkdtemp(prefix="questions"))
         asked = Asked(peer, folder / "t", seed, given.table_version or TABLE_VERSION[given.release])
         asked.play(steps=7, questions=24)
