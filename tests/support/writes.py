@@ -54,6 +54,13 @@ def create_table(version, storage=None, clock=None, **more):
     return storage
 
 
+def filled_table(version=9):
+    """A table with the `OLD` rows."""
+    storage = create_table(version)
+    upsert(storage, OLD)
+    return open_table(storage, **ALONE)
+
+
 def upsert(storage, rows, opened=None, operation="UPSERT", **settings):
     """One write; *opened* lends its settings and its clock."""
     table = opened or open_table(storage, **settings)

@@ -66,9 +66,7 @@ REFUSED = {
 
 @pytest.fixture
 def table():
-    storage = writes.create_table(9)
-    writes.upsert(storage, writes.OLD)
-    return writes.open_table(storage, **writes.ALONE)
+    return writes.filled_table()
 
 
 def state(table):

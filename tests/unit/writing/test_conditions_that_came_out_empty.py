@@ -24,9 +24,7 @@ EMPTY = {"list": list, "mapping": dict, "iterator": lambda: iter(()), "text": st
 
 @pytest.fixture
 def table():
-    storage = writes.create_table(9)
-    writes.upsert(storage, writes.OLD)
-    return writes.open_table(storage, **writes.ALONE)
+    return writes.filled_table()
 
 
 def rows(table):
