@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     from hudi_py.services.explain.files import Explanation, FileExplanation
     from hudi_py.services.maintenance.service import Chore, ChoreReport, ChoreResult, MaintenanceReport
     from hudi_py.services.orphans.facts import OrphanAction, OrphanFate, OrphanFile, OrphanReport, OrphanVerdict
-    from hudi_py.services.orphans.service import OrphanOptions
+    from hudi_py.services.orphans.options import OrphanOptions
     from hudi_py.services.recovery.finding import Problem, RecoveryFinding, RecoveryOutcome, Step
     from hudi_py.services.rewriting.explain import GroupExplanation
     from hudi_py.services.rewriting.progress import OnGroup
@@ -156,7 +156,7 @@ _NAMES = {
         "ErasureHolds ErasurePlace ErasureReport ErasureTrace ErasureVerdict HeldFile LastRemoval"
     ),
     "services.orphans.facts": "OrphanAction OrphanFate OrphanFile OrphanReport OrphanVerdict",
-    "services.orphans.service": "OrphanOptions",
+    "services.orphans.options": "OrphanOptions",
     "services.recovery.finding": "Problem RecoveryFinding RecoveryOutcome Step",
     "services.savepoint.words": "SavepointWords",
     "snapshot.batches": "Batches Pieces",

@@ -7,14 +7,16 @@ from os import PathLike
 from typing import Any, Final
 
 from hudi_py.config import keys
+from hudi_py.config.arguments import check_kinds
 from hudi_py.config.concurrency import concurrency_of
 from hudi_py.config.door import admitted
+from hudi_py.config.settings import Settings
 from hudi_py.engine.inline import LocalEngine
 from hudi_py.errors import ConfigError
 from hudi_py.local.data import arrow_table
 from hudi_py.local.gather import gathered
 from hudi_py.local.memory import memory_of
-from hudi_py.runtime.clock import Clock, SystemClock
+from hudi_py.runtime.clock import Clock, clock_of
 from hudi_py.storage.factory import open_storage
 from hudi_py.storage.rehearsal import RehearsalStorage
 from hudi_py.table_merge import Clause, Merge
@@ -69,12 +71,12 @@ def write(
     """
     words = commit_words(write_key, extra_metadata, retries)
     # Before the table is opened, because a contradiction needs no request.
-    operation = operation_of(operation, settings or {})
+    operation = operation_of(operation, settings)
     service = service_of(location, settings=settings, storage_options=storage_options, clock=clock)
     return written(service, data, operation, words)
 
 
-def operation_of(given: str | None, settings: Mapping[str, Any]) -> str:
+def operation_of(given: str | None, settings: Mapping[str, Any] | None) -> str:
     """
     Return the operation of a write: as given, else as ``hoodie.datasource.write.operation`` says, else ``upsert``.
 
@@ -83,12 +85,13 @@ def operation_of(given: str | None, settings: Mapping[str, Any]) -> str:
         settings: Settings of the write.
 
     Raises:
-        ConfigError: Both name one, and they differ.
+        ConfigError: Both name one, and they differ; or one of them is of another type.
     """
-    asked = settings.get(_OPERATION)
-    if given is not None and asked is not None and given.lower() != str(asked).lower():
+    check_kinds(str, "the name of an operation", operation=given)
+    asked = Settings(settings).as_dict().get(_OPERATION)
+    if given is not None and asked is not None and given.lower() != asked.lower():
         raise ConfigError(f"{_OPERATION}={asked}, but the operation is given as {given!r}; leave one of them out")
-    return given if given is not None else "upsert" if asked is None else str(asked)
+    return given if given is not None else "upsert" if asked is None else asked
 
 
 def service_of(
@@ -118,7 +121,7 @@ def service_of(
         read_table_config(storage)
     if is_rehearsal:
         storage = RehearsalStorage(storage)
-    return WriteService(storage, checked, clock or SystemClock(), LocalEngine)
+    return WriteService(storage, checked, clock_of(clock), LocalEngine)
 
 
 def written(service: WriteService, data: Any, operation: str, words: CommitWords = NO_WORDS) -> WriteResult:

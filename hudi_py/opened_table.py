@@ -23,7 +23,7 @@ from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, NotFound
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import is_time, resolve_time
 from hudi_py.model.shown import Shown
-from hudi_py.runtime.clock import Clock, FixedClock, SystemClock
+from hudi_py.runtime.clock import Clock, FixedClock, clock_of
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage, refuse_tags
 from hudi_py.storage.wrappers import ReadOnlyStorage
@@ -66,7 +66,7 @@ class OpenedTable(Shown):
         self.settings = admitted(settings)
         self.config: TableConfig = read_table_config(storage)
         require_served(self.settings, Use.LOOK)
-        clock = clock or SystemClock()
+        clock = clock_of(clock)
         # The lock is only built here, from the settings; nothing is locked by looking at a table.
         self._store = TimelineStore(
             storage,

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from hudi_py.config.arguments import check_flags
+from hudi_py.config.arguments import check_flags, check_texts
 from hudi_py.config.keys import READ_BYTES_MAX
 from hudi_py.config.settings import Settings
 from hudi_py.model.instant import Instant
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hudi_py.services.explain.files import Explanation
     from hudi_py.services.maintenance.service import MaintenanceReport
     from hudi_py.services.orphans.facts import OrphanReport
-    from hudi_py.services.orphans.service import OrphanOptions
+    from hudi_py.services.orphans.options import OrphanOptions
     from hudi_py.services.recovery.finding import RecoveryOutcome
     from hudi_py.services.savepoint.words import SavepointWords
     from hudi_py.services.undo.result import UndoReport
@@ -106,6 +106,7 @@ class Table(TableRetention, TableInsight, TableLeases):
             ConfigError: A value is invalid, or two values contradict each other.
             CorruptMetadata: An instant that is needed for the plan is damaged.
         """
+        check_flags(details=details)
         config = self.services.clean_config(now=now, **options)
         return self.services.clean(config, now=now).plan(details=details)
 
@@ -162,6 +163,7 @@ class Table(TableRetention, TableInsight, TableLeases):
             ConfigError: There is nothing with this name in the table, or a value is invalid.
             CorruptMetadata: An instant that is needed for the answer is damaged.
         """
+        check_texts(target=target)
         config = self.services.clean_config(now=now, **options)
         from hudi_py.services.explain.files import explain
 
@@ -190,6 +192,7 @@ class Table(TableRetention, TableInsight, TableLeases):
             CorruptMetadata: The files of the write cannot be determined; nothing was changed.
             StorageError: A file cannot be deleted; the rollback stays pending, and the next call finishes it.
         """
+        check_texts(requested_time=requested_time)
         return self._changed_alone(lambda: self.services.rollback().roll_back(requested_time))
 
     def check(self, *, contents: bool = False) -> tuple[Finding, ...]:
@@ -313,7 +316,7 @@ class Table(TableRetention, TableInsight, TableLeases):
 
         Args:
             options: ``older_than`` (3 days by default), ``dry_run``, ``delete`` (for good), ``max_deletes``,
-                ``inventory``, ``now``; see `hudi_py.services.orphans.service.OrphanOptions`.
+                ``inventory``, ``now``; see `hudi_py.services.orphans.options.OrphanOptions`.
 
         Returns:
             Every file in question with the reason, and what was done.
@@ -343,6 +346,7 @@ class Table(TableRetention, TableInsight, TableLeases):
             StorageError: A file could not be moved; the same call goes on.
         """
         check_flags(dry_run=dry_run)
+        check_texts(removal=removal)
         service = self.services.undo()
         return service.plan(removal) if dry_run else self._changed(lambda: service.run(removal))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from hudi_py.config.arguments import check_flags, texts_of
+from hudi_py.config.arguments import check_flags, check_kinds, texts_of
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound
 from hudi_py.table_view import TableView
 
@@ -96,6 +96,7 @@ class TableInsight(TableView):
         """
         from hudi_py.table_services import TableServices
 
+        check_kinds(str, "the path of a partition", partition=partition)
         wanted = (keys,) if isinstance(keys, str) else texts_of("keys", keys)
         return TableServices(self).erasure(partition, wanted, now=now, **options).run()
 
@@ -149,6 +150,7 @@ class TableInsight(TableView):
         from hudi_py.snapshot.history import InstantContent
         from hudi_py.timeline.archive import load_archived_actions
 
+        check_flags(archived=archived)
         if archived:
             for old in load_archived_actions(self.storage, self.config, self.zone):
                 yield InstantContent(old.instant, old.content, is_archived=True, seconds=old.seconds)

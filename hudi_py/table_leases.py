@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from hudi_py.config.arguments import check_flags
+from hudi_py.config.arguments import check_flags, check_kinds, check_texts
 from hudi_py.config.uses import Use
 from hudi_py.model.lease import Lease, consumer_id, lease_span
 from hudi_py.runtime.who import who_runs_this
@@ -124,10 +124,12 @@ class TableLeases(TableView):
             ConfigError: There is no such lease, or the time to live is invalid.
             ConflictError: It has expired: files may be deleted, so take a new one. Or another process changed it.
         """
+        check_texts(lease_id=lease_id)
         return self._leases.renew(lease_id, ttl)
 
     def release_lease(self, lease_id: str) -> bool:
         """Delete a lease, even one whose file is damaged; return False if there was none."""
+        check_texts(lease_id=lease_id)
         return self._leases.release(lease_id)
 
     def consumer(self, name: str) -> Consumer:
@@ -137,6 +139,7 @@ class TableLeases(TableView):
         Raises:
             ConfigError: The name is invalid.
         """
+        check_texts(name=name)
         # Only for its check of the name.
         consumer_id(name)
         return Consumer(self, self._consumers, name)
@@ -155,6 +158,7 @@ class TableLeases(TableView):
         self, span: timedelta, at: str | datetime | None, holder: str | None, *, savepoint: bool
     ) -> tuple[Snapshot, Lease]:
         check_flags(savepoint=savepoint)
+        check_kinds(str, "who reads, in words", holder=holder)
         self.require(Use.READ)
         self.refresh()
         time = None if at is None else self.resolve_time(at)

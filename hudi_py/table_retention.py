@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from hudi_py.config.arguments import check_flags, check_known
+from hudi_py.config.arguments import check_callables, check_flags, check_known
 from hudi_py.errors import ConfigError
 from hudi_py.table_rewriting import TableRewriting
 from hudi_py.table_writing import TableWriting
@@ -82,6 +82,7 @@ class TableRetention(TableWriting, TableRewriting):
         from hudi_py.timeline.quarantine import pending_undos, removals_over
 
         check_flags(dry_run=dry_run)
+        check_callables(may=may)
         if dry_run:
             store = self._store
             undone = pending_undos(self._contents, store.load())
@@ -152,8 +153,8 @@ class TableRetention(TableWriting, TableRewriting):
             now: Timezone-aware; replaces the clock.
 
         Raises:
-            ConfigError: A setting is given with another value than the list was made under, the list has options that
-                lists do not have, or who approved it cannot be printed.
+            ConfigError: *asked* is no list, a setting is given with another value than the list was made under, the
+                list has options that lists do not have, or who approved it cannot be printed.
             RefusedError: Nobody has approved the list, it is of another table, or the clean or search is refused.
         """
         from hudi_py.config.removal_settings import check_listed_options, under_listed_settings

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from hudi_py.config import keys
+from hudi_py.config.arguments import check_kinds, check_texts
 from hudi_py.engine.base import Engine
 from hudi_py.errors import ConfigError
 from hudi_py.model.files import FileSlice
@@ -150,6 +151,7 @@ class TableRewriting(TableView):
             RefusedError: It is running, by its heartbeat; or, in table version 6, log files rest on its plan.
             ConflictError: Another process has begun it, or a write beside it, at this moment.
         """
+        check_texts(instant=instant)
         self._changed(lambda: self.services.compaction().cancel(instant))
 
     def compact_logs(
@@ -213,12 +215,14 @@ class TableRewriting(TableView):
             RefusedError: It is running, by its heartbeat.
             ConflictError: Another process has begun it at this moment.
         """
+        check_texts(instant=instant)
         self._changed(lambda: self.services.log_compaction().cancel(instant))
 
     def _compacted(
         self, service: Callable[[], CompactionService | LogCompactionService], instant: str | None
     ) -> list[RewriteResult]:
         """Carry out one pending compaction, or for None all of them and the next one."""
+        check_kinds(str, "the requested time of a plan", instant=instant)
 
         def run() -> list[RewriteResult]:
             found = service()
@@ -238,6 +242,7 @@ class TableRewriting(TableView):
             RefusedError: It is running, by its heartbeat.
             ConflictError: Another process has begun it at this moment.
         """
+        check_texts(instant=instant)
         self._changed(lambda: self.services.clustering().cancel(instant))
 
     def explain_compaction(self, target: str, *, now: datetime | None = None) -> tuple[GroupExplanation, ...]:
@@ -280,6 +285,7 @@ class TableRewriting(TableView):
     def _slices_of(self, target: str) -> tuple[FileSlice, ...]:
         from hudi_py.services.rewriting.explain import is_meant
 
+        check_texts(target=target)
         partitions = self.partitions()
         wanted = target.rstrip("/")
         paths = (wanted,) if wanted in partitions else partitions

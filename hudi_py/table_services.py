@@ -15,7 +15,7 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.archive import archive_config
-from hudi_py.config.arguments import check_aware, check_known
+from hudi_py.config.arguments import check_aware, check_callables, check_kinds, check_known
 from hudi_py.config.clean import CleanConfig, clean_config
 from hudi_py.config.clean_options import CleanOptions, clean_config_with
 from hudi_py.config.clustering import ClusteringConfig, clustering_config, clustering_config_with
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from hudi_py.services.erasure.service import ErasureService
     from hudi_py.services.expiry.service import ExpiryService
     from hudi_py.services.log_compaction.service import LogCompactionService
-    from hudi_py.services.orphans.service import OrphanOptions, OrphanService
+    from hudi_py.services.orphans.options import OrphanOptions
+    from hudi_py.services.orphans.service import OrphanService
     from hudi_py.services.policy.service import PolicyService
     from hudi_py.services.recovery.failed_writes import FailedWrites
     from hudi_py.services.recovery.service import RecoveryService
@@ -81,6 +82,7 @@ class TableServices:
     ) -> CleanService:
         """Return the clean service, whose steps can be called one by one."""
         check_aware(now)
+        check_callables(on_progress=on_progress)
         self._table.require(Use.CLEAN)
         from hudi_py.services.clean.service import CleanService
 
@@ -88,7 +90,7 @@ class TableServices:
             contents=self._table.contents,
             table=self._table.config,
             config=config or clean_config(self._table.settings),
-            engine=engine or LocalEngine(),
+            engine=_checked(engine),
             now=now,
             metadata_table=self.metadata_table,
             reporter=Reporter(on_progress),
@@ -139,7 +141,7 @@ class TableServices:
             settings=table.settings,
             config=config or clustering_config(table.settings),
             metadata_table=self.metadata_table,
-            engine=engine or LocalEngine(),
+            engine=_checked(engine),
             options=base_file_options(table.settings),
             schema_text=self._schema_text,
             roll_back_failed=lambda timeline: self.failed_writes().before_write(timeline),
@@ -271,6 +273,7 @@ class TableServices:
             ConfigError, UnsupportedTable: The settings or the table ask for what hudi_py does not do.
         """
         check_aware(now)
+        check_callables(on_group=on_group)
         self._table.require(Use.REWRITE)
         from hudi_py.config.compaction import compaction_config
         from hudi_py.services.compaction.service import CompactionService
@@ -283,7 +286,7 @@ class TableServices:
             config=compaction_config(self._table.settings),
             options=base_file_options(self._table.settings),
             schema_text=self._schema_text,
-            engine=engine or LocalEngine(),
+            engine=_checked(engine),
             metadata_table=self.metadata_table,
             rollback=self.rollback(),
             now=now,
@@ -362,7 +365,7 @@ class TableServices:
             ConfigError: A value is invalid.
         """
         self._table.require(Use.CLEAN | Use.ROLLBACK)
-        from hudi_py.services.orphans.service import orphan_service
+        from hudi_py.services.orphans.options import orphan_service
 
         return orphan_service(self._table.contents, self._table.config, self._table.settings, options)
 
@@ -412,6 +415,12 @@ class TableServices:
 
         check_aware(now)  # a mistake of the call is no finding about the settings
         check_known(options, CleanOptions.__annotations__)
+        try:
+            self.clean_config(now=now)
+        except ConfigError:
+            pass  # the settings contradict each other, which is a finding
+        else:
+            self.clean_config(now=now, **options)
         return DoctorService(
             contents=self._table.contents,
             table=self._table.config,
@@ -468,3 +477,8 @@ class TableServices:
         return clean_config_with(
             self._table.settings, options, now=now or self._table.contents.store.clock.now(), zone=self._table.zone
         )
+
+
+def _checked(engine: Engine | None) -> Engine:
+    check_kinds(Engine, "an engine, as hudi_py.Engine describes it", engine=engine)
+    return LocalEngine() if engine is None else engine

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from hudi_py.config.arguments import check_flags
+from hudi_py.config.arguments import check_flags, check_texts, count_of
 from hudi_py.config.uses import Use
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Action
@@ -56,6 +56,7 @@ class TableView(OpenedTable):
         return readable_slices(*self._partition_of(partition_path))
 
     def _partition_of(self, partition_path: str) -> tuple[ViewContext, PartitionView, frozenset[str]]:
+        check_texts(partition_path=partition_path)
         # Taken together: another thread may refresh the table at any moment.
         from hudi_py.fsview.build import build_partition
 
@@ -326,20 +327,23 @@ class TableView(OpenedTable):
         """The Avro schema of the rows in the latest snapshot as text; see `Snapshot.schema_text`."""
         return self._latest().schema_text()
 
-    def overview(self, *, columns_files_max: int = OVERVIEW_FILES_MAX) -> Overview:
+    def overview(self, *, columns_files_max: int | None = OVERVIEW_FILES_MAX) -> Overview:
         """
         Return a summary of the table; lists all files once.
 
         Args:
-            columns_files_max: Value ranges of columns are included if the snapshot has at most this number of files.
+            columns_files_max: Value ranges of columns are included if the snapshot has at most this number of files;
+                None to include them always.
 
         Raises:
+            ConfigError: It is no whole number of at least -1.
             CorruptMetadata: The metadata table or an instant is damaged.
         """
         from hudi_py.snapshot.take_overview import take_overview
 
+        most = count_of("columns_files_max", columns_files_max, least=-1)
         now = self._store.clock.now()
-        return take_overview(self._contents, self._latest(), self.listing, columns_files_max=columns_files_max, now=now)
+        return take_overview(self._contents, self._latest(), self.listing, columns_files_max=most, now=now)
 
     def column_ranges(self, partition: str) -> tuple[ColumnRange, ...] | None:
         """

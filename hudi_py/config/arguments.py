@@ -6,7 +6,7 @@ Each refuses by the name of the argument, before anything is touched.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from operator import index
 from typing import Any
@@ -37,6 +37,45 @@ def check_flags(**flags: Any) -> None:
     for name, value in flags.items():
         if not isinstance(value, bool):
             raise ConfigError(f"{name}={value!r}: give True or False; nothing was done")
+
+
+def check_texts(**texts: Any) -> None:
+    """
+    Raise if a value is no text: an instant that is given as a number, or a path as a `pathlib.Path`.
+
+    Raises:
+        ConfigError: One is none.
+    """
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            raise ConfigError(f"{name}={value!r}: give a text; nothing was done")
+
+
+def check_callables(**functions: Any) -> None:
+    """
+    Raise if a value can not be called; None, for no function, passes.
+
+    Raises:
+        ConfigError: One can not.
+    """
+    check_kinds(Callable, "a function", **functions)
+
+
+def check_kinds(kind: Any, what: str, **values: Any) -> None:
+    """
+    Raise if a value is not of a type; None, for what is left out, passes.
+
+    Args:
+        kind: The type; a protocol counts if it can be checked at run time.
+        what: In words, after "give".
+        values: Name of each argument to its value.
+
+    Raises:
+        ConfigError: One is not.
+    """
+    for name, value in values.items():
+        if value is not None and not isinstance(value, kind):
+            raise ConfigError(f"{name}={value!r}: give {what}; nothing was done")
 
 
 def count_of(name: str, value: Any, *, least: int) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any, Final, TypedDict
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.arguments import check_known, texts_of
+from hudi_py.config.arguments import check_kinds, check_known, texts_of
 from hudi_py.config.clean import CleanConfig, CleanPolicy, clean_config, with_floor
 from hudi_py.config.keys import Key
 from hudi_py.config.settings import Settings
@@ -103,6 +103,7 @@ def clean_config_with(settings: Settings, options: CleanOptions, *, now: datetim
     """
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     check_known(options, (*_KEYS, *_FOR_ONE_RUN))
+    check_kinds(str, "the name of a policy", policy=given.get("policy"))
     policy = _policy(given)
     values = {_KEYS[name].name: _text(value) for name, value in given.items() if name in _KEYS}
     # None leaves the policy of the settings in place.

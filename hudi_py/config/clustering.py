@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.arguments import chosen_of, texts_of
+from hudi_py.config.arguments import check_kinds, chosen_of, texts_of
 from hudi_py.config.keys import Key
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
@@ -144,6 +144,7 @@ def clustering_config_with(
     if not all(name.strip() for name in columns):
         raise ConfigError("sort_by (--sort-by) names no column; name one, or leave it out")
     chosen = chosen_of("partitions", partitions)
+    check_kinds(str, "the name of a layout", layout=layout)
     if layout is not None and layout not in LAYOUTS:
         raise ConfigError(f"layout {layout!r} is unknown; use one of {', '.join(LAYOUTS)}")
     if layout is not None and not (columns or config.sort_columns):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 import attrs
 
 from hudi_py.config import keys
-from hudi_py.config.arguments import check_known, chosen_of, count_of
+from hudi_py.config.arguments import check_kinds, check_known, chosen_of, count_of
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError
 
@@ -125,6 +125,7 @@ def expiry_config_with(settings: Settings, **options: Unpack[ExpiryOptions]) -> 
     by, days = options.get("by"), count_of("days", options.get("days"), least=0)
     partitions = chosen_of("partitions", options.get("partitions"))
     value_format, value_field = options.get("value_format"), options.get("value_field")
+    check_kinds(str, "a text", by=by, value_format=value_format, value_field=value_field)
     max_partitions = count_of("max_partitions", options.get("max_partitions"), least=1)
     if by is not None and by not in {each.value for each in ExpiryBy}:
         raise ConfigError(f"by={by}: use one of {', '.join(each.value for each in ExpiryBy)}")

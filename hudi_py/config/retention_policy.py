@@ -19,6 +19,7 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.archive import archive_config
+from hudi_py.config.arguments import check_texts
 from hudi_py.config.clean import CleanPolicy, clean_config, format_duration
 from hudi_py.config.expiry import expiry_config
 from hudi_py.config.keys import Key
@@ -148,6 +149,7 @@ def parse_policy(text: str, source: str = "the policy") -> RetentionPolicy:
     Raises:
         ConfigError: Names the line, and what to write instead.
     """
+    check_texts(document=text)
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from hudi_py.storage.base import Storage
 
@@ -11,6 +11,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Runs tasks. The function and the items may be sent to other machines: both must be picklable and small."""
 

@@ -33,11 +33,13 @@ def overview(common: Common, table: str, columns: bool | None) -> None:
     The value ranges of columns come from the column statistics in the metadata table. By default they are shown if the
     latest snapshot has at most 1000 files, and all of these have statistics.
     """
-    import sys
-
     opened = common.open(table)
     # No option: the limit that the library has by default.
-    limits = {None: {}, True: {"columns_files_max": sys.maxsize}, False: {"columns_files_max": -1}}
+    limits: dict[bool | None, dict[str, int | None]] = {
+        None: {},
+        True: {"columns_files_max": None},
+        False: {"columns_files_max": -1},
+    }
     found = opened.overview(**limits[columns])
     if common.as_json:
         print_json(overview_entry(opened, found))

@@ -8,9 +8,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone, tzinfo
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import attrs
+
+from hudi_py.errors import ConfigError
 
 Seconds: TypeAlias = Callable[[], float]
 """Returns seconds since an arbitrary moment; only differences have a meaning."""
@@ -27,6 +29,7 @@ def epoch_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+@runtime_checkable
 class Clock(Protocol):
     """A source of the current time."""
 
@@ -39,6 +42,18 @@ class SystemClock:
 
     def now(self) -> datetime:
         return datetime.now(timezone.utc)
+
+
+def clock_of(given: Clock | None) -> Clock:
+    """
+    Return the clock that a caller gives, or for None the machine's.
+
+    Raises:
+        ConfigError: It tells no time.
+    """
+    if given is not None and not isinstance(given, Clock):
+        raise ConfigError(f"clock={given!r}: give an object whose now() returns a datetime with a time zone")
+    return SystemClock() if given is None else given
 
 
 @attrs.define

@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 import pyarrow as pa
 
+from hudi_py.config.arguments import check_texts
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import moment_of, parse_instant_time
@@ -71,6 +72,7 @@ def checked_name(name: str) -> str:
     Raises:
         ConfigError: There is no such view.
     """
+    check_texts(name=name)
     if name not in SCHEMAS:
         raise ConfigError(f"there is no view {name!r}; there are {', '.join(SCHEMAS)}")
     return name

@@ -21,14 +21,14 @@ from hudi_py.timeline.contents import Contents
 
 
 def take_overview(
-    contents: Contents, latest: Snapshot, listing: Listing, *, columns_files_max: int, now: datetime
+    contents: Contents, latest: Snapshot, listing: Listing, *, columns_files_max: int | None, now: datetime
 ) -> Overview:
     """
     Args:
         contents: Reads the instants of the table's timeline.
         latest: The latest snapshot.
         listing: The table's listing of files.
-        columns_files_max: Ranges of columns are left out if the snapshot has more files than this.
+        columns_files_max: Ranges of columns are left out if the snapshot has more files than this; never for None.
         now: The present, to compute ages.
 
     Raises:
@@ -43,7 +43,8 @@ def take_overview(
 
     def ranges(files: FileTotals) -> tuple[ColumnRange, ...] | None:
         # Each file has a record for each column, and all of them are read.
-        return None if files.latest.files > columns_files_max else _ranges(latest, files)
+        is_long = columns_files_max is not None and files.latest.files > columns_files_max
+        return None if is_long else _ranges(latest, files)
 
     return overview_of(
         timeline=latest.timeline,

@@ -12,7 +12,7 @@ from hudi_py.config import keys
 from hudi_py.config.door import admitted
 from hudi_py.engine.choice import AutoEngine
 from hudi_py.row_verbs import RowVerbs, Words
-from hudi_py.runtime.clock import Clock, SystemClock
+from hudi_py.runtime.clock import Clock, clock_of
 from hudi_py.services.clean.executing.watch import OnProgress
 from hudi_py.services.clean.result import CleanResult
 from hudi_py.services.rewriting.result import RewriteResult
@@ -65,7 +65,7 @@ class WriteClient(RowVerbs[DataFrame]):
         self._spark = spark
         self._settings = admitted(settings)
         self._storage = open_storage(location, storage_options, read_bytes_max=self._settings[keys.READ_BYTES_MAX])
-        self._clock = clock or SystemClock()
+        self._clock = clock_of(clock)
         self._service = WriteService(self._storage, self._settings, self._clock, self._cleaning)
 
     @property

@@ -42,7 +42,12 @@ def open_storage(
     Raises:
         ConfigError: The scheme is unknown, a package is not installed, or *location* is neither a path nor a URL.
     """
-    location = os.fspath(location)
+    path = os.fspath(location) if isinstance(location, os.PathLike) else location
+    if not isinstance(path, str):
+        raise ConfigError(f"location={location!r}: give a path or a URL as a text or a pathlib.Path")
+    if options is not None and not isinstance(options, Mapping):
+        raise ConfigError(f"storage_options={options!r}: give a dictionary of names and values")
+    location = path
     if not location.strip():
         raise ConfigError("the location of the table is empty; give a path or a URL")
     match = _SCHEME.match(location)

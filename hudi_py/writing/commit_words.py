@@ -16,6 +16,7 @@ from typing import Any, Final
 import attrs
 
 from hudi_py.config import keys
+from hudi_py.config.arguments import check_kinds
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.model.instant import Action
@@ -106,6 +107,7 @@ def commit_words(
         ConfigError: One of them has another form, or a name is used by hudi_py.
     """
     key = None if write_key is None else _checked_key(write_key)
+    check_kinds(Mapping, "a dictionary of texts", extra_metadata=extra_metadata)
     extra = dict(extra_metadata or {})
     for name, text in extra.items():
         if not all(isinstance(each, str) for each in (name, text)) or not name:

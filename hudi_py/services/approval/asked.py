@@ -121,12 +121,14 @@ def _plain(value: Any) -> Any:
     return [*map(str, value)] if isinstance(value, (list, tuple)) else str(value)
 
 
-def check_approved(asked: RemovalList, table: str) -> None:
+def check_approved(asked: Any, table: str) -> None:
     """
     Raises:
         RefusedError: Nobody has approved the list, or it is of another table.
-        ConfigError: Who approved it cannot be printed.
+        ConfigError: It is no list, or who approved it cannot be printed.
     """
+    if not isinstance(asked, RemovalList):
+        raise ConfigError(f"asked={asked!r}: give a list from list_for_approval; nothing was removed")
     if asked.table != table:
         raise RefusedError(f"the list is of the table {asked.table}, not of {table}; nothing was removed")
     if not asked.approved_by.strip():

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
+from hudi_py.config.arguments import check_kinds, check_texts
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, NotFound, RefusedError
 from hudi_py.fsview.as_of import context_as_of
@@ -104,6 +105,8 @@ class SavepointService:
             RefusedError: Its files may be deleted or are going to be, it is savepointed already, or the name is taken.
             CorruptMetadata: One of its files is missing, or is not of the size that its commit recorded.
         """
+        check_texts(user=user, comment=comment)
+        check_kinds(str, "a text", requested_time=requested_time, name=name)
         now = self.contents.store.clock.now()
         expires_at_ms = None if ttl is None else expiry_ms(ttl, now)
         timeline, listing = open_snapshot(self.contents.store, self.table, self.metadata_table.settings)
@@ -374,6 +377,7 @@ class SavepointService:
             RefusedError: Two savepoints have that name.
             CorruptMetadata: A savepoint does not decode, so its name is unknown.
         """
+        check_texts(savepoint=savepoint)
         if savepoint.isdigit():
             return savepoint
         found = time_of_name(savepoint, self.savepoints())
