@@ -34,6 +34,7 @@ from hudi_py.spark.columns import quoted
 from hudi_py.spark.pieces import frame_of
 from hudi_py.spark.question import Question
 from hudi_py.spark.schema import spark_schema
+from hudi_py.spark.session import check_session
 from hudi_py.table import open_table
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def read(
         RefusedError: The table cannot be read as of that time, or no longer in that range.
         UnsupportedTable: Log files are merged by a Java class, or have content that hudi_py does not read.
     """
+    check_session(spark)
     question = Question(
         where=where, columns=columns, as_of=as_of, savepoint=savepoint, start=start, end=end,
         read_optimized=read_optimized, with_deletes=with_deletes, change_log=change_log,

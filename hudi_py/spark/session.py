@@ -99,14 +99,27 @@ def require_classic(spark: SparkSession) -> None:
     Raise unless the session runs in the driver.
 
     Raises:
-        ConfigError: It is a session of Spark Connect, through which Python tasks cannot be sent to executors.
+        ConfigError: It is a session of Spark Connect, through which Python tasks cannot be sent to executors; or as
+            `check_session`.
     """
+    check_session(spark)
     if is_of_connect(spark):
         raise ConfigError(
             "this is a session of Spark Connect: it has no SparkContext, through which hudi_py sends work to "
             "executors. Use a session in the driver itself (SparkSession.builder.master(...), or spark-submit), or "
             "hudi_py without Spark; nothing was created"
         )
+
+
+def check_session(spark: Any) -> None:
+    """
+    Raise unless this is a session.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    if not hasattr(spark, "createDataFrame"):
+        raise ConfigError(f"spark={spark!r}: give a SparkSession; nothing was done")
 
 
 def is_of_connect(thing: object) -> bool:

@@ -23,7 +23,7 @@ from hudi_py.spark.python_sources import HAS_SOURCES, DataSource, DataSourceRead
 from hudi_py.spark.question import Question
 from hudi_py.spark.same_columns import check_types, fitted, opened
 from hudi_py.spark.schema import spark_schema
-from hudi_py.spark.session import is_of_connect, use_own_python
+from hudi_py.spark.session import check_session, is_of_connect, use_own_python
 from hudi_py.spark.source_options import LATEST, source_options
 from hudi_py.spark.stream import HudiStreamReader
 from hudi_py.table import Table
@@ -42,6 +42,7 @@ def register(spark: SparkSession) -> None:
     Raises:
         ConfigError: It is an older Spark.
     """
+    check_session(spark)
     if not HAS_SOURCES:
         raise ConfigError(
             f"Spark {spark.version} has no data sources in Python, Spark 4 has; here, read with hudi_py.read(spark, …)"

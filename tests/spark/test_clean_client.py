@@ -45,19 +45,19 @@ def test_a5_a74_the_clean_follows_the_commit_and_cannot_undo_it(trips, monkeypat
     assert raised.value.instant == hudi_py.open_table(table.path).timeline.completed("commit")[-1].requested_time
 
 
-def test_several_writers_are_refused_before_a_table_is_made(tmp_path):
+def test_several_writers_are_refused_before_a_table_is_made(spark, tmp_path):
     """F: no lock keeps two writers apart yet; nothing is written, not even an empty table."""
     settings = PARTITIONED | {"hoodie.write.concurrency.mode": "optimistic_concurrency_control"}
-    client = hudi_py.WriteClient(None, str(tmp_path / "t"), settings)
+    client = hudi_py.WriteClient(spark, str(tmp_path / "t"), settings)
     for write in (client.upsert, client.insert, client.bulk_insert, client.delete):
         with pytest.raises(ConfigError, match="one writer at a time"):
             write(None)
     assert not (tmp_path / "t").exists()
 
 
-def test_rows_that_are_no_data_frame_are_refused_before_a_table_is_made(tmp_path):
+def test_rows_that_are_no_data_frame_are_refused_before_a_table_is_made(spark, tmp_path):
     """Rather than with what Python says of an attribute that a list lacks."""
-    client = hudi_py.WriteClient(None, str(tmp_path / "t"), PARTITIONED)
+    client = hudi_py.WriteClient(spark, str(tmp_path / "t"), PARTITIONED)
     with pytest.raises(ConfigError, match="rows are given as a Spark DataFrame, not as list"):
         client.upsert([trip(1, 1)])
     assert not (tmp_path / "t").exists()
