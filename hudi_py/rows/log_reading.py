@@ -55,7 +55,7 @@ class LogReading:
         rules: How records are merged.
         counts: Whether the blocks of an instant count.
         until: Instant time of an earlier snapshot; None for the latest.
-        ends_at_rollbacks: As for `scan_blocks`.
+        ends_at_later: As for `scan_blocks`.
         ordering: The ordering fields that the table has, in the order of *rules*; a field of a struct under its whole
             name.
         columns: The columns that hold their values, and those that *keys* needs.
@@ -76,7 +76,7 @@ class LogReading:
     rules: LogRules
     counts: Callable[[str], bool]
     until: str | None = None
-    ends_at_rollbacks: bool = True
+    ends_at_later: bool = True
     ordering: tuple[Field, ...] = ()
     columns: tuple[Field, ...] = ()
     keys: KeyGenerator | None = None
@@ -284,7 +284,7 @@ def headers_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Ite
     threads = REMOTE_THREADS if "://" in storage.root else 1  # a local disk answers at once
     # Closed at the end, because blocks that were read ahead hold threads and open streams.
     with closing(in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX)) as blocks:
-        found = scan_blocks(blocks, logs.counts, logs.until, ends_at_rollbacks=logs.ends_at_rollbacks)
+        found = scan_blocks(blocks, logs.counts, logs.until, ends_at_later=logs.ends_at_later)
     for log, block in found.torn:
         path = join_path(file_slice.partition_path, log.name)
         end = block.offset + block.size_bytes

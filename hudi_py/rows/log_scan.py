@@ -6,8 +6,8 @@ compaction has included it: then the compacted block takes the place of the newe
 replaced blocks are skipped. Bytes between blocks that are not a block are skipped.
 
 A snapshot of an earlier time ends at the first block of a later instant, rollback blocks included. Apache Hudi does the
-same; so in layout 1, data written after such a rollback block is not visible as of its own time. Ranges of time do not
-end there: Hudi reads the files of their commits, and no commit names the file of a rollback block.
+same; so in layout 1, data written after such a block, as of a write that was requested later and failed, is not visible
+as of its own time. Ranges of time do not end there: Hudi reads the files of their commits, and those do not name it.
 
 Source: rules/data-files 9.2; Hudi 0.15.0 ``AbstractHoodieLogRecordReader.scanInternalV1`` and ``scanInternalV2``,
 1.1.1 ``BaseHoodieLogRecordReader``.
@@ -60,7 +60,7 @@ def scan_blocks(
     counts: Callable[[str], bool],
     until: str | None = None,
     *,
-    ends_at_rollbacks: bool = True,
+    ends_at_later: bool = True,
 ) -> Scanned:
     """
     Choose the blocks of a slice that count.
@@ -69,10 +69,9 @@ def scan_blocks(
         blocks: The blocks of all its log files in the order of `LogFile.order`, each with its file, and the path of the
             file for messages.
         counts: Whether blocks of an instant count: whether it is completed and wanted.
-        until: Instant time; the first block of a later instant ends the scan. None for the latest snapshot. Later
-            rollback blocks have an effect all the same: an instant that is no longer on the timeline may be taken for
-            an archived one.
-        ends_at_rollbacks: Whether a rollback block of a later instant ends the scan, too.
+        until: Instant time; blocks of later instants do not count. None for the latest snapshot. Later rollback blocks
+            have an effect all the same: an instant that is no longer on the timeline may be taken for an archived one.
+        ends_at_later: Whether the first block of a later instant ends the scan.
 
     Raises:
         CorruptMetadata: A command block is not a rollback, or a block does not name its instant.
@@ -91,10 +90,11 @@ def scan_blocks(
         if time is None:
             raise CorruptMetadata(f"{source}: the block at byte {block.offset} does not name its instant")
         is_rollback = block.block_type is BlockType.COMMAND
-        is_ended = is_ended or (until is not None and time > until and (ends_at_rollbacks or not is_rollback))
+        is_later = until is not None and time > until
+        is_ended = is_ended or (is_later and ends_at_later)
         if is_rollback:
             found = _without_rolled_back(found, block, source)
-        elif not is_ended and counts(time):
+        elif not is_ended and not is_later and counts(time):
             found.append((log, block))
     return Scanned(_with_compacted(found), torn)
 

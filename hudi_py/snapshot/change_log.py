@@ -8,6 +8,7 @@ changed twice is listed twice.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 _COMMIT_TIME: Final = META_COLUMNS[0]
 _COMMIT_NUMBER: Final = META_COLUMNS[1]
 _RECORD_KEY: Final = META_COLUMNS[2]
+_KEY_AND_ORIGIN: Final = pa.schema([(name, pa.string()) for name in (_RECORD_KEY, _COMMIT_TIME, _COMMIT_NUMBER)])
 
 
 @attrs.frozen(kw_only=True)
@@ -173,17 +175,40 @@ class ReadChanges:
         schema = self._row
         if _RECORD_KEY not in schema.names:
             schema = pa.schema([*schema, pa.field(_RECORD_KEY, pa.string())])
-        found = pa.Table.from_batches(
-            read_batches(self._storage, [(step.partition_path, file)], schema, [OneOf(_RECORD_KEY, wanted)]), schema
-        ).combine_chunks()
-        place = _places(found[_RECORD_KEY].to_pylist())
+        found = self._rows_of(step, file, schema, wanted)
+        place = dict(_places(found[_RECORD_KEY].to_pylist()))
         # As null, a missing row would make an update look like an insert or a delete.
         missing = wanted.difference(place)
         if missing:
             raise CorruptMetadata(
                 f"{self._storage.root}/{path} names the key {min(missing)!r}, which {file.name} does not hold"
             )
+        times = Counter(keys)
+        # Of a key in several rows, the commit may have changed some: the log then names the key as often as that.
+        unclear = frozenset(key for key in wanted if times[key] != len(place[key]) > 1)
+        for key, is_changed in self._are_changed(step, file, unclear).items():
+            changed = list(itertools.compress(place[key], is_changed))
+            place[key] = changed if len(changed) == times[key] else place[key]
         return self._taken(found, _in_turn(keys, place))
+
+    def _rows_of(self, step: Step, file: BaseFile, schema: pa.Schema, keys: frozenset[str]) -> pa.Table:
+        """The rows of a base file that have one of these keys, in its order."""
+        rows = read_batches(self._storage, [(step.partition_path, file)], schema, [OneOf(_RECORD_KEY, keys)])
+        return pa.Table.from_batches(rows, schema).combine_chunks()
+
+    def _are_changed(self, step: Step, file: BaseFile, keys: frozenset[str]) -> Mapping[str, Sequence[bool]]:
+        """For each key whether its rows, in the order of the file, are those that the commit wrote or took away."""
+        if not keys:
+            return {}
+        rows = self._rows_of(step, file, _KEY_AND_ORIGIN, keys).to_pylist()
+        kept = frozenset[str | None]()
+        if file is step.before and step.after is not None:  # a row that was taken over keeps its number
+            kept = frozenset(self._rows_of(step, step.after, _KEY_AND_ORIGIN, keys)[_COMMIT_NUMBER].to_pylist())
+        found: dict[str, list[bool]] = {}
+        for row in rows:
+            is_changed = row[_COMMIT_TIME] == step.time if file is step.after else row[_COMMIT_NUMBER] not in kept
+            found.setdefault(row[_RECORD_KEY], []).append(is_changed)
+        return found
 
     def _no_rows(self, count: int) -> Array:
         none: Array = pa.nulls(count, self._schema.field("before").type)
@@ -260,7 +285,7 @@ def _places(keys: Iterable[str | None]) -> Mapping[str | None, Sequence[int]]:
 
 
 def _in_turn(keys: Sequence[str | None], places: Mapping[str | None, Sequence[int]]) -> list[int | None]:
-    """The row of each change: with one key each in turn if there is a change of each, else the last one, as in Hudi."""
+    """The row of each change: those of one key in turn if there is a change of each, else the last one, as in Hudi."""
     times = Counter(keys)
     left = {key: list(rows) if times[key] == len(rows) else [rows[-1]] * times[key] for key, rows in places.items()}
     return [None if key is None else left[key].pop(0) for key in keys]

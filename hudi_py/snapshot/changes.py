@@ -67,7 +67,7 @@ class Changes(Snapshot):
         found = super()._log_reading(slices, schema)
         if found is None:
             return None
-        found = attrs.evolve(found, ends_at_rollbacks=False)
+        found = attrs.evolve(found, ends_at_later=False)
         if self._commits is None:
             return found
         behind = with_moved(with_sources(self.storage, self.config, self._whole_slices.values()), self._moved_columns())

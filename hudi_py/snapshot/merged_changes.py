@@ -130,11 +130,10 @@ class Merges:
         self._visible: dict[str, dict[str, list[str]]] = {}
         tells_slice = context.log_naming.tells_slice
         rules = log_rules_of(config.properties, source)
-        # In layout 1 the name of a log file does not have the time of its write, so reading has to end at the first
-        # later block.
+        # In layout 1 the name of a log file does not have the time of its write, so later blocks have to be left out.
         reading = log_reading(rules, context.is_completed, time if tells_slice else None, schema, source)
-        # The commit may follow the rollback of a failed write, which Hudi 0.15 gives a later time than the commit's.
-        self._reading = attrs.evolve(reading, ends_at_rollbacks=False)
+        # The commit may follow blocks of a write that was requested later and failed, or of its rollback.
+        self._reading = attrs.evolve(reading, ends_at_later=False)
 
     def of(self, partition: str, file_id: str, logs: Iterable[str], names: Iterable[str]) -> Merge:
         """

@@ -125,8 +125,9 @@ def test_changes_of_repeated_keys_lead_from_each_snapshot_to_the_next(version, m
     table = cdc_table(version, mode, **{"hoodie.table.type": kind, "hoodie.parquet.small.file.limit": 0})
     before = Counter()
     for operation, times in (
-        ("bulk_insert", "a1 k1 k5 k3 z1 m1 m1"),
+        ("bulk_insert", "a1 k1 k3 k5 z1 m1 m1"),
         ("bulk_insert", "k7 b7"),
+        ("upsert", "k4"),
         ("upsert", "a4"),
         ("upsert", "k8 m1"),
         ("upsert", "k9 c9 m9"),
