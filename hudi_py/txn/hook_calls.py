@@ -19,6 +19,7 @@ from hudi_py.config.hooks import Address
 from hudi_py.runtime.clock import MONOTONIC
 
 _SUCCESS_BELOW: Final = 300
+_ERRORS_FROM: Final = 400
 _SHOWN_MAX: Final = 300
 _KEPT_BYTES: Final = 4 * _SHOWN_MAX
 _READ_BYTES: Final = 65536
@@ -133,8 +134,13 @@ def send(address: Address, document: Mapping[str, Any]) -> None:
     [outcome] = found
     if isinstance(outcome, BaseException):
         raise HookFailed(f"it cannot be reached: {type(outcome).__name__}: {outcome}") from outcome
-    # A redirection too: nobody would receive the message.
-    if outcome >= _SUCCESS_BELOW:
+    # Never followed, as by Apache Hudi's callback: the headers have secrets, which are for this address alone.
+    if _SUCCESS_BELOW <= outcome < _ERRORS_FROM:
+        raise HookFailed(
+            f"it answered with status {outcome}, a redirection, and those are not followed: nobody received the "
+            "document; set the address that it leads to"
+        )
+    if outcome >= _ERRORS_FROM:
         raise HookFailed(f"it answered with status {outcome}")
 
 

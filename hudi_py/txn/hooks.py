@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
@@ -63,9 +64,6 @@ def add_hook(function: Hook) -> Callable[[], None]:
 class _Entry:
     function: Hook
 
-    def __call__(self, completed: Completed) -> object:
-        return self.function(completed)
-
 
 @attrs.frozen
 class Hooks:
@@ -98,13 +96,13 @@ class Hooks:
 
         config, document = self.config, completed.document
         calls: list[tuple[str, Callable[[], object]]] = [
-            # A copy, because a hook may add or remove hooks.
-            (_name(entry.function), _bound(entry, completed))
+            # A tuple of its own, because a hook may add or remove hooks.
+            (_name(entry.function), _bound(entry.function, completed))
             for entry in tuple(_functions)
         ]
         if document["kind"] in config.after:
             if config.function:
-                calls.append((config.function, lambda: _find(config.function)(completed)))
+                calls.append((config.function, lambda: _find(config.function)(_own(completed))))
             if config.command:
                 calls.append((config.command[0], lambda: run_command(config.command, document, config.seconds)))
             if config.address is not None:
@@ -140,8 +138,13 @@ def _why(error: BaseException) -> str:
         return type(error).__name__
 
 
-def _bound(entry: Hook, completed: Completed) -> Callable[[], object]:
-    return lambda: entry(completed)
+def _bound(function: Hook, completed: Completed) -> Callable[[], object]:
+    return lambda: function(_own(completed))
+
+
+def _own(completed: Completed) -> Completed:
+    """For one function alone: what it changes in the content must reach neither the next hook nor what is sent."""
+    return attrs.evolve(completed, content=deepcopy(completed.content))
 
 
 def _find(name: str) -> Hook:

@@ -46,7 +46,7 @@ def rows(number):
 
 
 @contextmanager
-def receiver(status=200, wait=0.0, drip=False):
+def receiver(status=200, wait=0.0, drip=False, location="/elsewhere"):
     """A server that keeps what it is sent: address, and requests as headers and document."""
     got = []
     over = threading.Event()
@@ -62,7 +62,7 @@ def receiver(status=200, wait=0.0, drip=False):
                     if over.wait(0.1):
                         return
             self.send_response(status)
-            self.send_header("Location", "/elsewhere")
+            self.send_header("Location", location)
             self.end_headers()
 
         def log_message(self, *_):
@@ -298,6 +298,44 @@ def test_the_callback_of_apache_hudi_is_served(tmp_path):
     assert (headers["HUDI-CALLBACK-KEY"], headers["X-One"], headers["X-Two"]) == ("secret-key", "1", "two:2")
     assert (message["tableName"], message["basePath"]) == ("t", str(tmp_path / "t"))
     assert [stat["numUpdateWrites"] for stat in message["hoodieWriteStat"]] == [2]
+
+
+def spoil(completed):
+    """A function that changes what it is given, at every depth."""
+    completed.content["extraMetadata"]["spoilt"] = "yes"
+    completed.content["partitionToWriteStats"].clear()
+
+
+def test_what_a_hook_changes_reaches_no_other_hook(run, tmp_path):
+    """Neither another function, nor the program and the address that are given the document afterwards."""
+    found, kept = [], tmp_path / "kept.json"
+    removes = [hudi_py.add_hook(each) for each in (spoil, lambda completed: found.append(completed.content), spoil)]
+    try:
+        with receiver() as (url, got):
+            settings = {
+                **SETTINGS, "hoodie_py.hook.function": f"{__name__}:spoil", "hoodie_py.hook.url": url,
+                "hoodie_py.hook.command": f"tee {kept}", "hoodie.write.commit.callback.on": "true",
+                "hoodie.write.commit.callback.http.url": url,
+            }  # fmt: skip
+            result = hudi_py.write(tmp_path / "t", rows(1), settings=settings)
+    finally:
+        for remove in removes:
+            remove()
+    written = run("instant", tmp_path / "t", result.instant, "--json").json["content"]
+    (_, sent), (_, message) = got
+    assert found == [written]
+    assert sent["content"] == json.loads(kept.read_text())["content"] == written
+    assert message["hoodieWriteStat"] == written["partitionToWriteStats"]["x"]
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirections_are_told_and_not_followed(status, tmp_path, caplog):
+    """A header with a key must not reach an address that only the answer names."""
+    with receiver() as (elsewhere, other), receiver(status=status, location=elsewhere) as (url, got):
+        hudi_py.write(tmp_path / "t", rows(1), settings={**SETTINGS, "hoodie_py.hook.url": url})
+    assert (len(got), other) == (1, [])
+    [said] = [record.message for record in caplog.records if "hook.failed" in record.message]
+    assert f"status {status}, a redirection" in said
 
 
 def test_a_setting_can_name_a_function(tmp_path):
