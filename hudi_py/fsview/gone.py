@@ -8,7 +8,7 @@ cleans recorded are compared with the files that are left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Final
@@ -30,10 +30,10 @@ from hudi_py.model.files import (
     parse_base_file,
     parse_data_file,
 )
-from hudi_py.model.instant import Action
+from hudi_py.model.instant import Action, Instant
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive import has_archive, load_archived_files, load_archived_replaced
-from hudi_py.timeline.before_start import Before
+from hudi_py.timeline.before_start import Before, may_mention_earlier
 from hudi_py.timeline.cleaned import deleted_since, reaches_back
 from hudi_py.timeline.completions import contents_of
 from hudi_py.timeline.contents import Contents
@@ -194,7 +194,7 @@ def told_of_lost_archive(
         return None
     # All rollbacks and restores: without an archive all that ever were are active, and what they undid was not
     # archived.
-    telling = (*timeline.commits.completed(), *timeline.completed(Action.CLEAN))
+    telling = _that_may_tell(contents, timeline)
     before = Before(timeline, contents_of(contents, (*telling, *timeline.of((Action.ROLLBACK, Action.RESTORE)))))
     # From cheap to expensive: names that the caller has, contents of the timeline, and then files of the table.
     why = next(
@@ -202,6 +202,15 @@ def told_of_lost_archive(
         None,
     )
     return why or next((each.why for each in before.earlier()), None) or _partition_before(store.storage, before)
+
+
+def _that_may_tell(contents: Contents, timeline: Timeline) -> Iterator[Instant]:
+    """Commits and cleans that may mention what came before the timeline."""
+    start = timeline.first_not_savepointed
+    for instant in (*timeline.commits.completed(), *timeline.completed(Action.CLEAN)):
+        with suppress(NotFound):  # archived or undone meanwhile
+            if start is not None and may_mention_earlier(contents.store.read(instant), start):
+                yield instant
 
 
 def _partition_before(storage: Storage, before: Before) -> str | None:
