@@ -28,6 +28,11 @@ def page_html(document: Any, title: str) -> str:
         document: See `hudi_py.inspection.page_data.page_document`.
         title: Title of the page.
     """
+    return html_of_json(json_text(document, ensure_ascii=True), title)
+
+
+def html_of_json(document: str, title: str) -> str:
+    """As `page_html`, of a document that is JSON already, ASCII only."""
     parts = {mark: _text(name) for mark, name in _PARTS.items()}
     # Of the scripts as they stand in the page: a script that text of the table would bring along has another hash.
     hashes = " ".join(f"'sha256-{_hash(parts[mark])}'" for mark in _SCRIPTS)
@@ -35,7 +40,7 @@ def page_html(document: Any, title: str) -> str:
         **parts,
         "@TITLE@": escape(visible(title)),
         "@POLICY@": policy(hashes),
-        "@DATA@": script_json(document),
+        "@DATA@": _inside_of_script(document),
     }
     # Split once, and never replaced in the result: a mark inside of the table's own text would be replaced too.
     pieces = _text("page.html").split("@@")
@@ -83,7 +88,10 @@ def policy(script_source: str) -> str:
 
 def script_json(document: Any) -> str:
     """Return JSON that can stand inside of a script element: nothing in it ends the element or begins a comment."""
-    text = json_text(document, ensure_ascii=True)
+    return _inside_of_script(json_text(document, ensure_ascii=True))
+
+
+def _inside_of_script(text: str) -> str:
     # JSON has the same meaning with them escaped, and no `</script>` or `<!--` is left.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

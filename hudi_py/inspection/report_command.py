@@ -39,6 +39,8 @@ def report(common: Common, table: str, output: str, options: CleanOptions) -> No
       hudi-py report s3://lake/trips -o trips.html
       hudi-py report TABLE --commits-retained 5 -o page.html
     """
+    if output == "-" and common.as_json:
+        raise ConfigError("-o - and --json both want standard output; give a file")
     opened = common.open(table).read_only()
     if output != "-":
         # A page among the data files would be a file that no instant knows.
@@ -46,8 +48,6 @@ def report(common: Common, table: str, output: str, options: CleanOptions) -> No
     document = page_document(opened, now=common.planning_time(opened), options=options, with_contents=True)
     data = page_html(document, f"{opened.config.name}: hudi-py report").encode()
     if output == "-":
-        if common.as_json:
-            raise ConfigError("-o - and --json both want standard output; give a file")
         sys.stdout.write(data.decode())
         return
     # Renamed when it is complete, so that a page which is open is never half a file.

@@ -26,7 +26,7 @@ from hudi_py.inspection.hudi_view import Behind, answer, bare_location, is_path,
 from hudi_py.inspection.json_stream import json_text
 from hudi_py.inspection.open_metrics import CONTENT_TYPE
 from hudi_py.inspection.page_data import page_document, version_of
-from hudi_py.inspection.page_file import api_html, list_html, page_html, policy
+from hudi_py.inspection.page_file import api_html, html_of_json, list_html, policy
 from hudi_py.inspection.site_actions import ACTIONS, Actions, Busy, find_action
 from hudi_py.inspection.site_api import NoSuchThing, api_rows, find_endpoint, openapi, read_query
 from hudi_py.inspection.site_metrics import SiteMetrics
@@ -132,7 +132,7 @@ class Site:
         self._open, self._hosts, self._token = open_table, hosts, token
         self._options, self._actions = options, actions
         self._locks = [Lock() for _ in tables]
-        self._documents: dict[int, tuple[float, dict[str, Any]]] = {}
+        self._documents: dict[int, _Collected] = {}
         self._seconds = seconds
         self._metrics = SiteMetrics(tables, open_table, options or {}, seconds=seconds)
 
@@ -279,11 +279,11 @@ class Site:
             endpoint, instant = found
             given = read_query(endpoint.path, endpoint.query, query)
             return _json(endpoint.answer(self._open(self.tables[number]), given, instant, self._options or {}))
-        document = self._document(number)
+        collected = self._document(number)
         if page == "document":
-            return _json(document)
+            return _json_of(collected.text.encode())
         # The policy of the page itself, in its head, names the hashes of its scripts.
-        return _html(page_html(document, f"{document['table']['name']}: hudi-py serve"), None)
+        return _html(html_of_json(collected.text, f"{collected.name}: hudi-py serve"), None)
 
     def _view_of_hudi(self, path: str, query_text: str) -> Response:
         """Answer a client of Apache Hudi."""
@@ -322,7 +322,7 @@ class Site:
         """Methods of requests that are answered; bodies are read of ``POST`` only."""
         return ("GET", "HEAD") if self._actions is None else ("GET", "HEAD", "POST")
 
-    def _document(self, number: int) -> dict[str, Any]:
+    def _document(self, number: int) -> _Collected:
         """
         Collected once for each state of the timeline, however many ask at the same time; again when it is old.
 
@@ -331,19 +331,49 @@ class Site:
         # One lock for each table: a slow one must not keep the others waiting.
         with self._locks[number]:
             opened = self._open(self.tables[number])
-            at, known = self._documents.get(number, (0.0, None))
-            is_old = self._seconds() - at >= DOCUMENT_SECONDS_MAX
-            if known is None or is_old or known["version"] != version_of(opened):
-                known = {**page_document(opened, options=self._options), "live": f"/t/{number}/"}
-                known["list"] = len(self.tables) > 1
+            known = self._documents.get(number)
+            if (
+                known is None
+                or self._seconds() - known.at >= DOCUMENT_SECONDS_MAX
+                or known.version != version_of(opened)
+            ):
+                document = {**page_document(opened, options=self._options), "live": f"/t/{number}/"}
+                document["list"] = len(self.tables) > 1
                 if self._actions is not None:
-                    known["actions"] = [{"name": each.name, "summary": each.summary} for each in ACTIONS]
-                self._documents[number] = self._seconds(), known
+                    document["actions"] = [{"name": each.name, "summary": each.summary} for each in ACTIONS]
+                known = _Collected(
+                    self._seconds(),
+                    document["version"],
+                    document["table"]["name"],
+                    json_text(document, ensure_ascii=True),
+                )
+                self._documents[number] = known
             return known
 
 
+@attrs.frozen
+class _Collected:
+    """
+    The document of a page, as the text that is sent: it is asked for more often than it changes, and takes less memory.
+
+    Args:
+        at: Reading of the clock when it was collected.
+        version: See `version_of`.
+        name: Of the table.
+        text: JSON, ASCII only.
+    """
+
+    at: float
+    version: str
+    name: str
+    text: str
+
+
 def _json(document: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    data = json_text(document, ensure_ascii=True).encode()
+    return _json_of(json_text(document, ensure_ascii=True).encode(), status)
+
+
+def _json_of(data: bytes, status: HTTPStatus = HTTPStatus.OK) -> Response:
     return Response(status, "application/json", data, {"Content-Security-Policy": "default-src 'none'"})
 
 

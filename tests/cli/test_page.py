@@ -123,6 +123,8 @@ def test_output_is_whole_or_not_there_and_never_in_the_table(run, table, tmp_pat
     assert run("report", path, "-o", tmp_path / "none" / "page.html").code == 2
     assert run("report", path).code == 2
     assert run("report", path, "-o", "-").out.startswith("<!doctype html>")
+    # Before the table is opened and all of it collected.
+    assert run("report", tmp_path / "none", "-o", "-", "--json").code == 2
     result = run("report", path, "-o", tmp_path / "page.html", "--json")
     assert result.json["bytes"] == (tmp_path / "page.html").stat().st_size
 

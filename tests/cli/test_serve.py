@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import socket
 import threading
+import tracemalloc
 from http import HTTPStatus
 
 import pytest
@@ -107,6 +109,30 @@ def test_numbers_are_taken_whole_and_the_settings_of_the_server_are_the_default(
     assert planned("") == told("--commits-retained", 1)
     assert planned("?commits_retained=000000003") == told("--commits-retained", 3)
     assert planned("?file_versions_retained=2") == told("--file-versions-retained", 2)
+
+
+def test_what_a_server_keeps_of_a_table_is_hardly_more_than_it_sends(tmp_path):
+    """It may serve hundreds of tables for weeks, and keeps of each what somebody once looked at."""
+    builder = TableBuilder(2)
+    for number in range(1, 200):
+        builder.commit(at(number), {"p": ["f"]})
+    site = Site((on_disk(builder, tmp_path / "t").storage.root,), opened, hosts=frozenset({HOST}))
+    ask(site, "/t/0/version")  # modules are loaded now
+    ask(site, "/t/0/findings")
+    tracemalloc.start()
+    try:
+        size = len(ask(site, "/t/0/document").body)
+        assert ask(site, "/t/0/").status == 200
+        gc.collect()
+        kept = sum(
+            each.size
+            for each in tracemalloc.take_snapshot().statistics("filename")
+            if "/hudi_py/inspection/" in each.traceback[0].filename or "/json/" in each.traceback[0].filename
+        )
+    finally:
+        tracemalloc.stop()
+    assert size > 100_000
+    assert kept < 1.5 * size
 
 
 def test_a_page_is_collected_again_when_properties_change_or_it_is_old(tmp_path):
