@@ -14,7 +14,7 @@ from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
-from hudi_py.inspection.table_lists import tables_of
+from hudi_py.inspection.table_lists import tables_of_all
 from hudi_py.inspection.table_metrics import examined_samples
 from hudi_py.inspection.tables_options import PARALLEL_DEFAULT
 from hudi_py.model.words import counted, human_bytes
@@ -55,8 +55,7 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
     sources = (*locations, *(() if source is None else (source,)))
     if not sources:
         raise ConfigError("give tables, a folder with tables in it, or --tables FILE")
-    # Each table once, even if two of the given folders contain it.
-    tables = tuple(dict.fromkeys(each for one in sources for each in tables_of(one, common.storage_options)))
+    tables = tables_of_all(sources, common.storage_options)
     # A hidden command for each table, so that it runs in a process of its own, with its own errors.
     plan = Plan(command=("fleet-entry",), arguments=common.as_arguments(), tables=tables, parallel=parallel,
                 measures=common.is_measured)  # fmt: skip

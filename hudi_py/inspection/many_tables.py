@@ -28,6 +28,7 @@ from hudi_py.inspection.metrics_file import collected
 from hudi_py.inspection.open_metrics import Sample
 from hudi_py.inspection.output_file import table_around
 from hudi_py.inspection.still_running import is_beat
+from hudi_py.txn.turns import place_of
 
 SOME_FAILED: Final = 6
 """Exit code of a run in which at least one table failed."""
@@ -119,13 +120,20 @@ class Plan:
             ConfigError: The journal cannot be read or written, or is of a run of another command.
         """
         done = _journalled(self.journal, self.work)
-        left = [table for table in self.tables if table not in done]
+        left = [table for table in self.tables if place_of(table) not in done]
         outcomes = self._one_by_one(left) if self.parallel == 1 or len(left) <= 1 else self._at_once(left)
         with contextlib.ExitStack() as stack:
             journal = None if self.journal is None else stack.enter_context(_appending(self.journal))
             for outcome in outcomes:
                 if journal is not None and not outcome.has_failed:
-                    line = {"table": outcome.table, "exit_code": outcome.exit_code, "command": self.work}
+                    # Whole, because the next run may be in another folder, where the same words are another table.
+                    place = place_of(outcome.table)
+                    line = {
+                        "table": outcome.table,
+                        "exit_code": outcome.exit_code,
+                        "command": self.work,
+                        "location": place,
+                    }
                     journal.write(json.dumps(line, ensure_ascii=False) + "\n")
                     # At once: whatever kills the run, what is done stays noted.
                     journal.flush()
@@ -278,7 +286,7 @@ def _ignore_interrupts() -> None:
 
 def _journalled(path: str | None, work: str) -> frozenset[str]:
     """
-    Tables that a journal names; a line that a killed run left half written is ignored.
+    Places of the tables that a journal names; a line that a killed run left half written is ignored.
 
     Raises:
         ConfigError: It cannot be read, or is no journal: a list of tables, say, to which nothing must be added. Or it
@@ -311,7 +319,8 @@ def _journalled(path: str | None, work: str) -> frozenset[str]:
                         f"--resume {path}: line {number} is of hudi-py {entry['command']}, not of hudi-py {work}, and "
                         "its tables would be left out; give a new file, or that of the run to go on with"
                     )
-                found.add(entry["table"])
+                place = entry.get("location")
+                found.add(place if isinstance(place, str) else place_of(entry["table"]))
     except OSError as error:
         raise ConfigError(f"--resume {path}: {error.strerror}") from error
     return frozenset(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import click
@@ -22,6 +22,9 @@ from hudi_py.inspection.table_lists import tables_of
 from hudi_py.inspection.tables_options import OPTIONS, PARALLEL_DEFAULT, PLACEHOLDER, is_for_many
 from hudi_py.model.words import counted, human_bytes, human_span
 from hudi_py.runtime.clock import MONOTONIC, SystemClock
+
+_ONE_TOO_MANY: Final = "unexpected extra argument"
+"""How click begins to say it, in every release."""
 
 
 def run_over_tables(
@@ -45,6 +48,16 @@ def run_over_tables(
         ConfigError: There are no tables, or an option has an invalid value.
     """
     names, command, rest = _find(group, list(arguments))
+    try:
+        return _run(names, command, rest, seconds)
+    except click.UsageError as error:
+        if command is not None and error.ctx is None:  # so that the message names the command's own help
+            root = click.Context(group, info_name="hudi-py")
+            error.ctx = click.Context(command, info_name=" ".join(names), parent=root)
+        raise
+
+
+def _run(names: list[str], command: click.Command | None, rest: list[str], seconds: Callable[[], float]) -> int:
     if command is None or not is_for_many(command):
         takers = "one table" if command is not None else "no --tables"
         raise click.UsageError(f"{' '.join(names) or 'hudi-py'} takes {takers}; leave --tables out")
@@ -153,7 +166,13 @@ def _checked(command: click.Command, names: Sequence[str], rest: Sequence[str]) 
     # A parent of the same name, so that messages read as those of the command alone.
     parent = click.Context(click.Group("hudi-py"), info_name="hudi-py")
     refuse_repeated(command, " ".join(names), [PLACEHOLDER, *rest], parent)
-    context = command.make_context(" ".join(names), [PLACEHOLDER, *rest], parent=parent)
+    try:
+        context = command.make_context(" ".join(names), [PLACEHOLDER, *rest], parent=parent)
+    except click.UsageError as error:
+        if _ONE_TOO_MANY in error.message:
+            text = f"{error.message.removesuffix('.')}: give TABLE or --tables, not both"
+            raise click.UsageError(text, ctx=error.ctx) from None
+        raise
     with context:
         return dict(context.params)
 

@@ -14,7 +14,7 @@ from hudi_py.inspection.clean_options import retention_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
-from hudi_py.inspection.table_lists import tables_of
+from hudi_py.inspection.table_lists import tables_of_all
 from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def serve(
     # Letters and digits only: it stands in addresses and cookies as it is.
     if token is not None and (len(token) < _TOKEN_LENGTH_MIN or not token.isalnum() or not token.isascii()):
         raise ConfigError(f"--token needs at least {_TOKEN_LENGTH_MIN} characters, letters and digits only")
-    tables = tuple(dict.fromkeys(each for one in sources for each in tables_of(one, common.storage_options)))
+    tables = tables_of_all(sources, common.storage_options)
     try:
         server = Server((host, port), socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:

@@ -13,6 +13,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.inspection.glue_tables import SCHEME, tables_in_glue
 from hudi_py.model.files import METADATA_FOLDER, join_path
 from hudi_py.storage.base import Storage
+from hudi_py.txn.turns import place_of
 
 _DEPTH_MAX: Final = 8
 _TEXT_BYTES_MAX: Final = 64 << 20
@@ -32,13 +33,23 @@ def tables_of(source: str, storage_options: Mapping[str, str]) -> tuple[str, ...
         ConfigError: There is nothing of that name, or it has no tables.
         StorageError: The storage cannot be listed.
     """
-    named: dict[str, str] = {}
-    for location in _find(source, storage_options):
-        named.setdefault(_spelled(location), location)
-    found = tuple(named.values())
+    found = _each_once(_find(source, storage_options))
     if not found:
         raise ConfigError(f"{source} has no tables; give a file with one location per line, a folder, or a pattern")
     return found
+
+
+def tables_of_all(sources: Iterable[str], storage_options: Mapping[str, str]) -> tuple[str, ...]:
+    """As `tables_of`, of several sources: a table that two of them have is one, too."""
+    return _each_once(location for source in sources for location in tables_of(source, storage_options))
+
+
+def _each_once(locations: Iterable[str]) -> tuple[str, ...]:
+    named: dict[str, str] = {}
+    for location in locations:
+        # However it is spelled: two runs on one table at the same time get in each other's way.
+        named.setdefault(place_of(location), location)
+    return tuple(named.values())
 
 
 def _find(source: str, options: Mapping[str, str]) -> Iterator[str]:
@@ -64,12 +75,6 @@ def _find(source: str, options: Mapping[str, str]) -> Iterator[str]:
         raise ConfigError(f"{source}: there is no such file or folder")
 
 
-def _spelled(location: str) -> str:
-    """One text for all spellings of a location: two runs on one table at the same time get in each other's way."""
-    scheme, colons, rest = location.partition("://")
-    return location.rstrip("/") if colons and scheme != "file" else os.path.abspath(rest if colons else location)
-
-
 def _matching(pattern: str, options: Mapping[str, str]) -> Iterator[str]:
     """Tables below the folders of a pattern, but none inside of a table: a copy of one in a partition is its data."""
     inside: set[str] = set()
@@ -93,10 +98,44 @@ def tables_below(location: str, options: Mapping[str, str]) -> Iterator[str]:
     """Yield the location itself if it is a table, else the tables below it; inside of a table nothing is looked for."""
     from hudi_py.storage.factory import open_storage
 
-    storage = open_storage(location, options)
+    scheme, colons, rest = location.partition("://")
+    folder = rest if colons else location
+    is_local = scheme == "file" or not colons
     root = location.rstrip("/") or location
-    for path in _walk(storage):
+    for path in _walk_disk(folder) if is_local else _walk(open_storage(location, options)):
         yield f"{root}/{path}" if path else root
+
+
+def _walk_disk(root: str) -> Iterator[str]:
+    """
+    As `_walk`, on a local disk: a link that leads out is followed, one that leads back is not.
+
+    What that leads to is found at its own place. A folder that may not be listed is told as a table that fails: what is
+    in it is not passed over in silence, and the others are worked on.
+    """
+    real_root, seen, level = os.path.realpath(root), set[str](), [""]
+    for _ in range(_DEPTH_MAX):
+        below: list[str] = []
+        for folder in level:
+            try:
+                with os.scandir(os.path.join(root, folder)) as found:
+                    folders = [each for each in found if each.is_dir()]
+            except FileNotFoundError:  # deleted meanwhile
+                continue
+            except OSError:
+                yield folder
+                continue
+            if any(each.name == METADATA_FOLDER for each in folders):
+                yield folder
+                continue
+            for each in sorted(folders, key=lambda entry: entry.name):
+                if each.is_symlink():
+                    target = os.path.realpath(each.path)
+                    if target in seen or os.path.commonpath((real_root, target)) in (real_root, target):
+                        continue
+                    seen.add(target)
+                below.append(join_path(folder, each.name))
+        level = sorted(below)
 
 
 def _walk(storage: Storage) -> Iterator[str]:

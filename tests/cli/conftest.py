@@ -48,3 +48,11 @@ def run():
 def table(tmp_path):
     """Unpack a fixture by name; each test has its own copy."""
     return lambda name: fixtures.unpack(name, tmp_path)
+
+
+@pytest.fixture
+def lake(table, tmp_path):
+    """Three tables of real Hudi in one folder, and a file that names them and something that is none."""
+    found = [str(table(name)) for name in ("cow_cleaned-1.1.1", "cow_nonpartitioned-0.15.0", "mor_logs-1.0.2")]
+    (tmp_path / "list.txt").write_text("\n".join(["# all of them", "", *found, f"  {tmp_path / 'none'}  ", found[0]]))
+    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
@@ -16,20 +15,10 @@ from hudi_py.inspection.cli import main
 from hudi_py.inspection.fleet_budget import budget_of
 from hudi_py.inspection.maintain_command import maintain, maintenance_entry
 from hudi_py.inspection.many_tables import Outcome, Plan
-from hudi_py.inspection.table_lists import tables_of
 from hudi_py.services.maintenance.service import Chore, ChoreReport, ChoreResult, MaintenanceReport
 from support.tables import TableBuilder, at, on_disk
 
-NAMES = ("cow_cleaned-1.1.1", "cow_nonpartitioned-0.15.0", "mor_logs-1.0.2")
 ALONE = ("--parallel", "1")
-
-
-@pytest.fixture
-def lake(table, tmp_path):
-    """Three tables of real Hudi in one folder, and a file that names them and something that is none."""
-    found = [str(table(name)) for name in NAMES]
-    (tmp_path / "list.txt").write_text("\n".join(["# all of them", "", *found, f"  {tmp_path / 'none'}  ", found[0]]))
-    return found
 
 
 def lines(result):
@@ -97,31 +86,6 @@ def test_exit_code_is_zero_when_none_failed(run, lake, tmp_path):
     assert all(table in result.out for table in lake)
 
 
-def test_tables_come_from_files_folders_and_patterns(lake, tmp_path, monkeypatch):
-    """Each once; inside of a table nothing is looked for."""
-    assert set(tables_of(str(tmp_path), {})) == set(lake)
-    assert set(tables_of(f"file://{tmp_path}", {})) == {f"file://{each}" for each in lake}
-    assert tables_of(f"{tmp_path}/cow*", {}) == tuple(sorted(lake[:2]))
-    assert tables_of(lake[0], {}) == (lake[0],)
-    assert tables_of(str(tmp_path / "list.txt"), {}) == (*lake, str(tmp_path / "none"))
-    monkeypatch.setattr(sys, "stdin", ["\ufeffa\n", "\n", "s3://b\n", "./a/\n", "s3://b/\n"])
-    assert tables_of("-", {}) == ("a", "s3://b")
-
-
-def test_a_list_may_be_of_any_editor_and_names_a_table_once(lake, tmp_path):
-    """Two runs on one table at the same time would get in each other's way, and take two shares of a budget."""
-    listed = tmp_path / "windows.txt"
-    spellings = [lake[0], f"{lake[0]}/", f"{tmp_path}/./{lake[0].rpartition('/')[2]}", f"file://{lake[0]}", lake[1]]
-    listed.write_bytes("\ufeff".encode() + "\r\n".join(spellings).encode())
-    assert tables_of(str(listed), {}) == (lake[0], lake[1])
-
-
-def test_a_pattern_looks_for_nothing_inside_of_a_table(lake, tmp_path):
-    """As a folder: a copy of a table in a partition is data of the table around it."""
-    shutil.copytree(lake[1], f"{lake[0]}/partition/copy")
-    assert tables_of(f"{tmp_path}/**", {}) == tables_of(str(tmp_path), {}) == tuple(sorted(lake))
-
-
 @pytest.mark.parametrize("noted", ["clean --dry-run", "check", "savepoint create"])
 def test_a_journal_of_another_command_is_refused(run, lake, tmp_path, noted):
     """A dry run above all: all tables would be left out, and nothing would be cleaned, with exit code 0."""
@@ -176,6 +140,30 @@ def test_a_run_goes_on_where_another_stopped(run, lake, tmp_path):
     third = run("check", "--tables", listed, "--resume", journal, "--json", *ALONE)
     assert set(lines(third)) == {str(tmp_path / "none")}
     assert "3 done before" in third.err
+
+
+def test_a_journal_names_places(run, lake, tmp_path, monkeypatch):
+    """The same word is another table in another folder, and the same table has other words in another run."""
+    journal = tmp_path / "journal"
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        shutil.copytree(lake[0], tmp_path / folder / "t")
+        monkeypatch.chdir(tmp_path / folder)
+        result = run("check", "--tables", "t*", "--resume", journal, "--json", *ALONE)
+        assert set(lines(result)) == {"t"}, folder
+    again = run("check", "--tables", tmp_path / "one", "--resume", journal, "--json", *ALONE)
+    assert (again.code, again.out) == (0, "")
+    assert "1 done before" in again.err
+
+
+def test_a_table_beside_many_is_told_as_such(run, lake, tmp_path):
+    """And wrong usage names the help of the command, not that of the program."""
+    both = run("clean", lake[0], "--tables", tmp_path)
+    assert both.code == 2
+    assert "give TABLE or --tables, not both; see hudi-py clean --help" in both.err
+    for words in (("du", "--tables", "x"), ("archive", "--total-files", "2"), ("du", "--tables")):
+        result = run(*words, "--tables", tmp_path)
+        assert (result.code, f"see hudi-py {words[0]} --help" in result.err) == (2, True), result.err
 
 
 @pytest.mark.parametrize(
