@@ -63,6 +63,8 @@ class PartitionValues:
         is_shown: Whether rows show the value of the path, whatever is stored.
         may_differ: Whether rows may lie in another partition than their column says. Only a record index tells that a
             table is written so; with other indexes it is a setting of the writer that the table does not have.
+        holds_paths: Whether rows hold the path in ``_hoodie_partition_path``; in tables without meta columns that is
+            empty or null.
     """
 
     fields: tuple[str, ...]
@@ -70,6 +72,7 @@ class PartitionValues:
     is_encoded: bool = False
     is_shown: bool = True
     may_differ: bool = True
+    holds_paths: bool = True
     are_texts: ClassVar[bool] = False
     """Whether values are shown that a key generator made of stored ones."""
 
@@ -114,7 +117,8 @@ class PartitionValues:
     def _of(self, partition_path: str, path: Path, arrow: pa.DataType) -> Sequence[Bounds]:
         """Bounds of a column in a partition; every value is within one of them."""
         name = ".".join(path)
-        if path == (_PATH_COLUMN,):  # null in tables without meta columns
+        if path == (_PATH_COLUMN,) and self.holds_paths:
+            # Not certain of old writers: `is null` opens every file.
             return [attrs.evolve(_only(partition_path), has_nulls=True)]
         if name not in self.fields:
             return [UNKNOWN]
@@ -170,6 +174,7 @@ def partition_values_of(table: TableConfig, *, merged: bool) -> PartitionValues:
         is_encoded=table.url_encode,
         is_shown=not (merged and table.format.shows_time_paths),
         may_differ="record_index" in (*table.metadata_partitions, *table.metadata_partitions_inflight),
+        holds_paths=table.populate_meta_fields,
     )
 
 
@@ -177,7 +182,12 @@ def path_texts_of(table: TableConfig) -> PathTexts | None:
     """What base files alone show of partitions that may be formatted times; None where they show what is stored."""
     if not table.format.shows_time_paths or key_generator_of(table) not in _TIMES:
         return None
-    return PathTexts(fields=table.partition_fields, is_hive_style=table.hive_style, is_encoded=table.url_encode)
+    return PathTexts(
+        fields=table.partition_fields,
+        is_hive_style=table.hive_style,
+        is_encoded=table.url_encode,
+        holds_paths=table.populate_meta_fields,
+    )
 
 
 def shown_value(text: str, kind: pa.DataType) -> Any:

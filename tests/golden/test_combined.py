@@ -34,3 +34,17 @@ def test_all_reads_are_those_of_hudi(name, tmp_path):
         if name.endswith("-1.0.2") and begin.strip("0"):  # the release takes the commit of this time in
             begin = str(int(begin) - 1)
         agrees(expected, lambda begin=begin, end=expected["end"]: table.changes(begin, end, with_meta=True))
+
+
+@pytest.mark.parametrize("read_optimized", [False, True])
+@pytest.mark.parametrize("name", [name for name in combined_names() if name.startswith("virtual")])
+def test_conditions_on_empty_meta_columns_find_the_rows_that_show_them(name, read_optimized, tmp_path):
+    """Paths and keys rule nothing out where rows hold neither: an empty text and a null are found."""
+    table = hudi_py.open_table(unpack_combined(name, tmp_path)[0])
+    everything = table.rows(with_meta=True, read_optimized=read_optimized).to_arrow()
+    for column in HASHED_META:
+        shown = everything[column].to_pylist()
+        for where, expected in ((f"{column} = ''", shown.count("")), (f"{column} is null", shown.count(None))):
+            found = table.rows(columns=["id"], where=where, read_optimized=read_optimized).to_arrow()
+            assert found.num_rows == expected, where
+        assert shown.count("") + shown.count(None) == len(shown)
