@@ -48,6 +48,9 @@ class BlockType(enum.IntEnum):
     CDC_DATA = 6
 
 
+_WRITTEN: Final = frozenset(BlockType) - {BlockType.CORRUPT}
+
+
 class HeaderKey(enum.IntEnum):
     """Keys of a block's header."""
 
@@ -260,7 +263,7 @@ def _scanned_block(stream: BinaryIO, end: int, source: str, position: int) -> Lo
         return int(_INT.unpack(take(_INT.size))[0])
 
     version, kind = number(), number()
-    if version != FORMAT_VERSION or kind not in list(BlockType):
+    if version != FORMAT_VERSION or kind not in _WRITTEN:
         raise CorruptMetadata(f"{source}: log block of version {version}, type {kind} (byte {position})")
     header = {}
     for _ in range(number()):  # ends early for a false count: every round consumes eight bytes or fails
@@ -289,17 +292,15 @@ def _parse_block(data: bytes, source: str, position: int, end: int) -> LogBlock:
     if version != FORMAT_VERSION:
         raise _corrupt(data, source, at - _INT.size, f"log format version {version} is not known")
     number, at = _parse_int(data, source, at)
-    try:
-        block_type = BlockType(number)
-    except ValueError as error:
-        raise _corrupt(data, source, at - _INT.size, f"log block type {number} is not known") from error
+    if number not in _WRITTEN:
+        raise _corrupt(data, source, at - _INT.size, f"log block type {number} is not known")
     header, at = _parse_header(data, source, at)
     raw, at = _take(data, source, at, _LONG.size)
     content, at = _take(data, source, at, _LONG.unpack(raw)[0])
     _, at = _parse_header(data, source, at)  # the footer; no keys exist
     if at != end - _LONG.size:
         raise _corrupt(data, source, at, f"the parts of a log block do not fill it to byte {end - _LONG.size}")
-    return LogBlock(block_type, header, content, position, end - position)
+    return LogBlock(BlockType(number), header, content, position, end - position)
 
 
 def _parse_header(data: bytes, source: str, position: int) -> tuple[dict[int, str], int]:

@@ -85,12 +85,16 @@ def visible_blocks(
         for log in file_slice.logs
         for block in read_blocks(table, file_slice, log)
     )
-    found, torn = scan_blocks(placed, validity.__contains__)
+    # Named after the slice in layout 1, and by a version-6 table that was upgraded.
+    base = None if table.config.format.log_naming.tells_slice or file_slice.base is None else file_slice.base
+    scanned = scan_blocks(placed, validity.__contains__, slice_time=None if base is None else base.instant_time)
+    found = scanned.blocks
     for log, block in found:
         _check_kind(block, table.source(file_slice.path(log.name)))
-    # Only now, because it decodes every delta commit; hardly any table has a torn block.
-    if torn:
-        _check_torn(table, file_slice, timeline, validity, torn, found)
+    # Only now, because it decodes every delta commit; hardly any table has such blocks.
+    suspects = scanned.torn + scanned.left_out
+    if suspects:
+        _check_suspects(table, file_slice, timeline, validity, suspects, found)
     return found
 
 
@@ -198,31 +202,32 @@ def _check_kind(block: LogBlock, source: str) -> None:
         )
 
 
-def _check_torn(
+def _check_suspects(
     table: MetadataTable,
     file_slice: Slice,
     timeline: Timeline,
     validity: Validity,
-    torn: list[tuple[LogFile, LogBlock]],
+    suspects: list[tuple[LogFile, LogBlock]],
     found: list[tuple[LogFile, LogBlock]],
 ) -> None:
     """
-    Let a torn block pass only when no delta commit that counts can have written it.
+    Let a block be passed over only when no delta commit that counts can have written it.
 
-    Writers that die leave torn blocks, and Hudi passes over all of them. One of a completed delta commit is damage,
-    and what the listing would lack without it could be deleted or overwritten as unknown.
+    Writers that die leave torn blocks and blocks of pending instants, and Hudi passes over all of them. One of a
+    completed delta commit is damage, and what the listing would lack without it could be deleted or overwritten as
+    unknown.
     """
     # One log file may have blocks of several instants (layout 1 with append), so the name alone proves nothing.
     seen = {(log.name, block.header.get(HeaderKey.INSTANT_TIME, "")) for log, block in found}
-    suspects = {log.name: block.offset for log, block in torn}
+    places = {log.name: block.offset for log, block in suspects}
     for instant in timeline.completed(Action.DELTA_COMMIT):
         if instant.requested_time not in validity:
             continue
         metadata = decode_commit(table.store.read(instant), table.source(table.store.path(instant)))
         for stat in metadata.partition_to_write_stats.get(file_slice.partition, ()):
             name = (stat.path or "").rpartition("/")[2]
-            if name in suspects and (name, instant.requested_time) not in seen:
+            if name in places and (name, instant.requested_time) not in seen:
                 raise CorruptMetadata(
-                    f"{table.source(file_slice.path(name))}: byte {suspects[name]}: the block of the completed delta "
+                    f"{table.source(file_slice.path(name))}: byte {places[name]}: the block of the completed delta "
                     f"commit {instant.requested_time} is damaged; {WAY_OUT}"
                 )

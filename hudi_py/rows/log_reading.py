@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import pyarrow as pa
 
-from hudi_py.errors import CorruptMetadata, RefusedError, UnsupportedTable
+from hudi_py.errors import RefusedError, UnsupportedTable
 from hudi_py.formats.arrow_types import Field
 from hudi_py.formats.log_block import LogBlock
-from hudi_py.fsview.expected import WAY_OUT
 from hudi_py.model.files import FileSlice, LogFile, join_path
 from hudi_py.rows.log_merge import MergedLogs, merge_records
 from hudi_py.rows.log_parts import LogParts, held_or_in_parts
 from hudi_py.rows.log_records import KEY_COLUMN, LogRecords, RecordShape, records_of
 from hudi_py.rows.log_rules import LogRules
 from hudi_py.rows.log_scan import WHOLE_BYTES_MAX, read_log_blocks, scan_blocks, with_content
+from hudi_py.rows.lost_blocks import refuse_lost
 from hudi_py.rows.ordering import ordering_columns, ordering_field
 from hudi_py.runtime.ahead import Source, in_turn
-from hudi_py.runtime.log import log as events
 
 if TYPE_CHECKING:
     from hudi_py.formats.column_history import MovedColumns
+    from hudi_py.fsview.written_ranges import WrittenRanges
     from hudi_py.rows.keys import KeyGenerator
     from hudi_py.rows.predicate import ColumnFilter
     from hudi_py.storage.base import Storage
@@ -40,10 +40,6 @@ REMOTE_THREADS: Final = 4  # which wait for answers, however few cores there are
 
 class PartsOfRows(RefusedError):
     """Log files update some columns of a row whose other columns are not in the slice."""
-
-
-def _nowhere(_: str) -> Sequence[tuple[int, int]]:
-    return ()
 
 
 @attrs.frozen(kw_only=True)
@@ -69,8 +65,7 @@ class LogReading:
             is true in any case.
         memory_bytes: Records that are held at a time, in bytes of Arrow: more go through temporary files; None for all.
         spill_folder: Folder of these files; None for the machine's.
-        written: Returns the byte ranges (first, end) that completed commits wrote in a log file, by its path; called
-            only if the file has bytes that are not a block.
+        written: Tells who wrote in a log file, where something in it is passed over; None if nobody knows.
     """
 
     rules: LogRules
@@ -87,7 +82,7 @@ class LogReading:
     meets_copies: bool = False
     memory_bytes: int | None = None
     spill_folder: str | None = None
-    written: Callable[[str], Sequence[tuple[int, int]]] = _nowhere
+    written: WrittenRanges | None = None
 
     def shape(self, schema: pa.Schema) -> RecordShape:
         """Records with the columns of *schema*, and what merging needs besides."""
@@ -264,9 +259,9 @@ def headers_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Ite
     """
     The blocks of a slice that count, with the path of their file, oldest first; those of large files without contents.
 
-    Bytes that are not a block are skipped with a warning, as in Apache Hudi: a writer that died leaves them. If a
-    completed commit wrote those bytes, or if a file is shorter than a completed commit recorded, rows are lost, and the
-    read is refused.
+    Bytes that are not a block are skipped with a warning, as in Apache Hudi: a writer that died leaves them. If rows of
+    a completed commit are lost with what is passed over (`hudi_py.rows.lost_blocks`), or if a file is shorter than a
+    completed commit recorded, the read is refused.
     """
 
     def blocks_in(log: LogFile) -> Generator[tuple[LogFile, LogBlock, str], None, None]:
@@ -284,16 +279,13 @@ def headers_of(storage: Storage, file_slice: FileSlice, logs: LogReading) -> Ite
     threads = REMOTE_THREADS if "://" in storage.root else 1  # a local disk answers at once
     # Closed at the end, because blocks that were read ahead hold threads and open streams.
     with closing(in_turn(sources, threads=threads, weight_max=_AHEAD_BYTES_MAX)) as blocks:
-        found = scan_blocks(blocks, logs.counts, logs.until, ends_at_later=logs.ends_at_later)
-    for log, block in found.torn:
-        path = join_path(file_slice.partition_path, log.name)
-        end = block.offset + block.size_bytes
-        # Bytes between blocks do not prove a loss: a writer that died left them, and its rows never were committed.
-        if any(first < end and block.offset < behind for first, behind in logs.written(path)):
-            raise CorruptMetadata(
-                f"{storage.root}/{path} holds {block.size_bytes} bytes at byte {block.offset} that are not a log "
-                f"block, and a completed commit wrote there: its rows are lost, older rows would be shown. {WAY_OUT}"
-            )
-        events.warning("read.log.torn", file=f"{storage.root}/{path}", byte=block.offset, bytes=block.size_bytes)
+        found = scan_blocks(
+            blocks,
+            logs.counts,
+            logs.until,
+            ends_at_later=logs.ends_at_later,
+            slice_time=file_slice.base_instant_time if logs.written is not None and logs.written.names_writes else None,
+        )
+    refuse_lost(found, storage.root, file_slice.partition_path, logs.written)
     for log, block in found.blocks:
         yield join_path(file_slice.partition_path, log.name), block

@@ -49,10 +49,14 @@ class Scanned(NamedTuple):
     Args:
         blocks: Data and delete blocks that count, oldest first.
         torn: Bytes that are not a block.
+        left_out: Data and delete blocks whose instant does not count, and the one that ended the scan.
+        taken_back: Those that count, but for a later rollback block.
     """
 
     blocks: list[Placed]
     torn: list[Placed]
+    left_out: list[Placed]
+    taken_back: list[Placed]
 
 
 def scan_blocks(
@@ -61,6 +65,7 @@ def scan_blocks(
     until: str | None = None,
     *,
     ends_at_later: bool = True,
+    slice_time: str | None = None,
 ) -> Scanned:
     """
     Choose the blocks of a slice that count.
@@ -72,31 +77,47 @@ def scan_blocks(
         until: Instant time; blocks of later instants do not count. None for the latest snapshot. Later rollback blocks
             have an effect all the same: an instant that is no longer on the timeline may be taken for an archived one.
         ends_at_later: Whether the first block of a later instant ends the scan.
+        slice_time: Base instant of the slice where log files are named after their writes (layout 2), else None. One
+            that has this time in its name may be of a version-6 table that was upgraded.
 
     Raises:
-        CorruptMetadata: A command block is not a rollback, or a block does not name its instant.
+        CorruptMetadata: A command block is not a rollback, or a block does not name its instant, or another one than
+            the name of its file.
     """
     found: list[Placed] = []
     torn: list[Placed] = []
+    left_out: list[Placed] = []
+    taken_back: list[Placed] = []
     is_ended = False
     for log, block, source in blocks:
-        if is_ended and (block.block_type is not BlockType.COMMAND or not found):
+        if is_ended and (block.block_type is not BlockType.COMMAND or not (found or left_out)):
             continue
         if block.block_type is BlockType.CORRUPT:
-            # Reported, not raised: whether rows are lost depends on who wrote these bytes (`log_reading.blocks_of`).
+            # Reported, not raised: whether rows are lost depends on who wrote these bytes (`hudi_py.rows.lost_blocks`).
             torn.append((log, block))
             continue
         time = block.header.get(HeaderKey.INSTANT_TIME)
         if time is None:
             raise CorruptMetadata(f"{source}: the block at byte {block.offset} does not name its instant")
         is_rollback = block.block_type is BlockType.COMMAND
-        is_later = until is not None and time > until
+        if slice_time not in (None, log.instant_time) and not is_rollback and time != log.instant_time:
+            raise CorruptMetadata(
+                f"{source}: the block at byte {block.offset} is damaged: it says that {time} wrote it, but the file is "
+                f"of {log.instant_time}. Nothing was changed; bring the file back from a copy of the table"
+            )
+        is_later, was_ended = until is not None and time > until, is_ended
         is_ended = is_ended or (is_later and ends_at_later)
         if is_rollback:
-            found = _without_rolled_back(found, block, source)
+            target = _rolled_back(block, source)
+            # Only blocks before the command: a later write may use the same slice, but never the same time.
+            taken_back += [(log, block) for log, block in found if _time_of(block) == target]
+            found = [(log, block) for log, block in found if _time_of(block) != target]
+            left_out = [(log, block) for log, block in left_out if _time_of(block) != target]
         elif not is_ended and not is_later and counts(time):
             found.append((log, block))
-    return Scanned(_with_compacted(found), torn)
+        elif not was_ended:
+            left_out.append((log, block))
+    return Scanned(_with_compacted(found), torn, left_out, taken_back)
 
 
 def read_log_blocks(
@@ -156,12 +177,15 @@ def with_content(storage: Storage, path: str, block: LogBlock, source: str) -> L
     return attrs.evolve(read, offset=block.offset)
 
 
-def _without_rolled_back(found: list[Placed], command: LogBlock, source: str) -> list[Placed]:
+def _time_of(block: LogBlock) -> str | None:
+    return block.header.get(HeaderKey.INSTANT_TIME)
+
+
+def _rolled_back(command: LogBlock, source: str) -> str:
     target = command.header.get(HeaderKey.TARGET_INSTANT_TIME)
     if command.header.get(HeaderKey.COMMAND_BLOCK_TYPE) != ROLLBACK_BLOCK or target is None:
         raise CorruptMetadata(f"{source}: byte {command.offset}: a command block that is not a rollback")
-    # Only blocks before the command: a later write may use the same slice, but never the same time.
-    return [(log, block) for log, block in found if block.header.get(HeaderKey.INSTANT_TIME) != target]
+    return target
 
 
 def _with_compacted(found: list[Placed]) -> list[Placed]:

@@ -164,7 +164,7 @@ def deleted_in_logs(storage: Storage, partition_path: str, logs: GroupLogs) -> s
         source = f"{storage.root}/{join_path(partition_path, log.name)}"
         blocks = iterate_log_blocks(storage.read(join_path(partition_path, log.name)), source)
         placed += [(log, block, source) for block in blocks]
-    found, _ = scan_blocks(placed, logs.completed)
+    found = scan_blocks(placed, logs.completed).blocks
     deleted: set[str] = set()
     for records in records_of(
         ((block, f"{storage.root}/{partition_path}/{log.name}") for log, block in found), _KEYS_ONLY

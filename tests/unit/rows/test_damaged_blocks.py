@@ -13,6 +13,7 @@ from hudi_py.formats.log_block import (
     encode_log_block,
     encode_rollback_block,
 )
+from hudi_py.rows.log_scan import read_log_blocks
 from hudi_py.storage.memory import MemoryStorage
 from support.laws import examples
 from support.log_slices import EVENT, base_file, data_block, log_file, merged, read, row
@@ -96,3 +97,14 @@ def test_a_block_damaged_inside_a_whole_frame_is_an_error():
     logs = [log_file(storage, 1, block[: at - 1] + b"\x7f" + block[at:])]
     with pytest.raises(CorruptMetadata, match=r"log\.1.*byte 0"):
         read(storage, None, logs)
+
+
+@pytest.mark.parametrize("whole_max", [0, 1 << 20])
+def test_no_block_is_of_the_type_that_stands_for_damage(whole_max):
+    """It is never written: one bit makes it of another type, and its rows would be passed over."""
+    storage = MemoryStorage("/t")
+    block = data_block([row("b", 3)])
+    at = len("#HUDI#") + 8 + 4 + 3  # the last byte of the type
+    storage.create_new("log", block[:at] + bytes([BlockType.CORRUPT]) + block[at + 1 :])
+    with pytest.raises(CorruptMetadata, match="type 2"):
+        list(read_log_blocks(storage, "log", "log", whole_bytes_max=whole_max))

@@ -1,0 +1,103 @@
+"""Blocks of log files whose headers are damaged: older rows are never shown as the latest."""
+
+import attrs
+import pyarrow as pa
+import pytest
+
+import hudi_py
+from hudi_py.errors import CorruptMetadata
+from hudi_py.formats.log_block import HeaderKey, encode_log_block, encode_rollback_block, iterate_log_blocks
+
+UNKNOWN = "29991231235959000"
+VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
+
+
+def rows(value, *keys):
+    return pa.table({"id": list(keys), "v": [value] * len(keys)})
+
+
+def table_with_logs(folder, version, upserts=2, **settings):
+    """A base file, and a log file of each upsert; returns the path and the log files."""
+    path = folder / "t"
+    known = {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+        "hoodie.write.table.version": version,
+        "hoodie.metadata.enable": False,
+        **settings,
+    }
+    hudi_py.write(str(path), rows(0, "a", "b"), settings=known)
+    for number in range(upserts):
+        hudi_py.write(str(path), rows(number + 1, "a"), settings=known)
+    return path, sorted(path.glob(".*.log.*"), key=lambda file: file.stat().st_mtime_ns)
+
+
+def say(file, time):
+    """Make all blocks of a file say that *time* wrote them; returns who did."""
+    blocks = list(iterate_log_blocks(file.read_bytes(), file.name))
+    file.write_bytes(
+        b"".join(
+            encode_log_block(attrs.evolve(each, header={**each.header, HeaderKey.INSTANT_TIME: time}))
+            for each in blocks
+        )
+    )
+    return blocks[0].header[HeaderKey.INSTANT_TIME]
+
+
+def shown(path, **how):
+    found = hudi_py.open_table(str(path)).rows(**how).to_arrow().to_pylist()
+    return {row["id"]: row["v"] for row in found}
+
+
+@VERSIONS
+def test_a_block_of_an_unknown_write_is_refused_where_a_commit_wrote(version, tmp_path):
+    """It would be left out like one of a write that never completed; base files alone are still read."""
+    path, logs = table_with_logs(tmp_path, version)
+    assert shown(path) == {"a": 2, "b": 0}
+    writer = say(logs[-1], UNKNOWN)
+    with pytest.raises(CorruptMetadata, match=writer):
+        shown(path)
+    assert shown(path, read_optimized=True) == {"a": 0, "b": 0}
+    with pytest.raises(CorruptMetadata, match=writer):
+        hudi_py.open_table(str(path)).changes("0").to_arrow()
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_block_of_another_write_than_the_name_says_is_refused(version, tmp_path):
+    """Even one that is completed: as of a time between the two, other rows would be shown."""
+    path, logs = table_with_logs(tmp_path, version)
+    first = hudi_py.open_table(str(path)).timeline.writes.completed()[1].requested_time
+    assert say(logs[-1], first) != first
+    with pytest.raises(CorruptMetadata, match=r"log\.1.*damaged"):
+        shown(path)
+
+
+def test_a_block_that_nobody_wrote_is_refused_once_its_commit_is_archived(tmp_path):
+    """No commit tells any more which bytes it wrote, but the archive knows all writes that there were."""
+    keep = {"hoodie.keep.min.commits": 2, "hoodie.keep.max.commits": 3, "hoodie.clean.commits.retained": 1}
+    path, logs = table_with_logs(tmp_path, 6, upserts=7, **keep)
+    table = hudi_py.open_table(str(path))
+    start = table.timeline.writes.completed()[0].requested_time
+    say_again = say(logs[0], UNKNOWN)
+    assert say_again < start, "nothing was archived"
+    with pytest.raises(CorruptMetadata, match="no such write"):
+        shown(path)
+    say(logs[0], say_again)
+    assert shown(path) == {"a": 7, "b": 0}
+
+
+@pytest.mark.parametrize("target", ["completed", "unknown"])
+def test_a_rollback_block_takes_back_no_completed_commit(target, tmp_path):
+    """One that names such a write is damaged; one of a write that left no block is no matter."""
+    path, logs = table_with_logs(tmp_path, 6)
+    completed = say(logs[-1], UNKNOWN)
+    say(logs[-1], completed)
+    named = completed if target == "completed" else UNKNOWN
+    behind = logs[-1].with_name(logs[-1].name.replace(".log.2_", ".log.3_"))
+    behind.write_bytes(encode_rollback_block(str(int(completed) + 1), named))
+    if target == "unknown":
+        assert shown(path) == {"a": 2, "b": 0}
+        return
+    with pytest.raises(CorruptMetadata, match="takes back"):
+        shown(path)
