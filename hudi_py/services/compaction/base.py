@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import ClassVar, TypeVar
 
 import attrs
@@ -17,6 +18,7 @@ from hudi_py.formats.record_schema import parse_record_schema
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.mdt.keeper import MetadataTableKeeper
+from hudi_py.mdt.listing import open_snapshot
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata, CompactionPlan
 from hudi_py.rows.base_file import BaseFileOptions
@@ -40,7 +42,7 @@ from hudi_py.timeline.fence import take_down_fence
 from hudi_py.timeline.row_schema import moved_columns
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.attempt import Attempt, take_back
-from hudi_py.txn.commit import Begun, Requested
+from hudi_py.txn.commit import Begun, Prepared, Requested
 
 W = TypeVar("W")
 
@@ -77,6 +79,65 @@ class MergingService:
     action: ClassVar[Action]
     word: ClassVar[str]  # for messages
 
+    # --- planning -----------------------------------------------------------------------------------------------------
+    def plan(self) -> Outlook:
+        """
+        Make a plan; nothing is written.
+
+        Raises:
+            ConfigError: The table is not merge-on-read, or a strategy does not fit its partitions.
+            CorruptMetadata: A file that a slice needs is missing or damaged.
+            UnsupportedTable: Log files are merged in a way that hudi_py does not know.
+        """
+        self.require_merge_on_read()
+        return self._plan(*open_snapshot(self.contents.store, self.table, self.metadata_table.settings))
+
+    @abstractmethod
+    def _plan(self, timeline: Timeline, listing: Listing) -> Outlook:
+        """Return what to do with the files of a snapshot; arguments and errors as for `plan`."""
+
+    def schedule(self) -> Instant | None:
+        """
+        Make a plan and store it; None if nothing is due or left to merge.
+
+        Raises:
+            As `plan`. ConflictError: Another process changed the table meanwhile, or holds the lock.
+        """
+        return self._scheduled()[0]
+
+    def _scheduled(self) -> tuple[Instant | None, Outlook]:
+        self.require_merge_on_read()
+        store = self.contents.store
+        with store.lock.held(f"scheduling of a {self.word}"):
+            # Without a lock, or with one that was lost while this process stood still, others write while the plan is
+            # made. So what it is held against below is the timeline that it was made from, and no later one.
+            before, listing = open_snapshot(store, self.table, self.metadata_table.settings)
+            outlook = self._plan(before, listing)
+            if not outlook.would_schedule:
+                return None, outlook
+            # Before the first file of the compaction: with an index that is not maintained nothing may begin.
+            self.metadata_table.prepare(writes_data=True)
+            # Its own metadata table goes first: Hudi rolls nothing back that is older than a compaction there
+            # (rules/data-files 11.2).
+            time = store.new_time(before, after=self.metadata_table.compact(before))
+            requested = Prepared(store, self.action, time).request(outlook.plan)
+            stays = partial(self._refuse_what_rests_on, requested.instant, plan=outlook.plan)
+            with requested.withdrawn_if_refused(stays) as timeline:
+                self.refuse_what_came_meanwhile(before, timeline, requested.instant)
+            return requested.instant, outlook
+
+    def _refuse_what_rests_on(self, instant: Instant, timeline: Timeline, plan: CompactionPlan | None = None) -> None:
+        """
+        Args:
+            instant: The pending one, which is about to be withdrawn.
+            timeline: The timeline now.
+            plan: Its plan, where its file is removed already, and comes back only if this refuses.
+
+        Raises:
+            RefusedError: What others wrote relies on the plan, so that it has to stay; here, nothing does.
+        """
+
+    # --- carrying out -------------------------------------------------------------------------------------------------
     def expected(self, outlook: Outlook) -> Expected:
         """Return what carrying a plan out would write and how long it would take, as far as earlier ones tell."""
         earlier = measured(self.contents, self.contents.store.load(), self.action)

@@ -43,7 +43,7 @@ from hudi_py.timeline.markers import delete_markers_of_completed
 from hudi_py.timeline.row_schema import column_ids
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.attempt import Attempt, take_back
-from hudi_py.txn.commit import Prepared, withdraw
+from hudi_py.txn.commit import withdraw
 
 
 @attrs.frozen(kw_only=True)
@@ -52,18 +52,6 @@ class CompactionService(MergingService):
 
     action = Action.COMPACTION
     word = "compaction"
-
-    def plan(self) -> Outlook:
-        """
-        Plan a compaction; nothing is written.
-
-        Raises:
-            ConfigError: The table is not merge-on-read, or a strategy does not fit its partitions.
-            CorruptMetadata: A file that a slice needs is missing or damaged.
-            UnsupportedTable: Log files are merged in a way that hudi_py does not know.
-        """
-        self.require_merge_on_read()
-        return self._plan(*open_snapshot(self.contents.store, self.table, self.metadata_table.settings))
 
     def _plan(self, timeline: Timeline, listing: Listing) -> Outlook:
         now = (self.now or self.contents.store.clock.now()).astimezone(self.contents.store.zone)
@@ -93,37 +81,6 @@ class CompactionService(MergingService):
         )
         self.refuse_other_tables(listing, found)
         return found
-
-    def schedule(self) -> Instant | None:
-        """
-        Plan a compaction and store the plan; None if nothing is due or left to compact.
-
-        Raises:
-            As `plan`. ConflictError: Another process changed the table meanwhile, or holds the lock.
-        """
-        return self._scheduled()[0]
-
-    def _scheduled(self) -> tuple[Instant | None, Outlook]:
-        self.require_merge_on_read()
-        store = self.contents.store
-        with store.lock.held("scheduling of a compaction"):
-            # Without a lock, or with one that was lost while this process stood still, others write while the plan is
-            # made. So what it is held against below is the timeline that it was made from, and no later one.
-            before, listing = open_snapshot(store, self.table, self.metadata_table.settings)
-            outlook = self._plan(before, listing)
-            if not outlook.would_schedule:
-                return None, outlook
-            # Before the first file of the compaction: with an index that is not maintained nothing may begin.
-            self.metadata_table.prepare(writes_data=True)
-            # Its own metadata table goes first: Hudi rolls nothing back that is older than a compaction there
-            # (rules/data-files 11.2).
-            time = store.new_time(before, after=self.metadata_table.compact(before))
-            requested = Prepared(store, Action.COMPACTION, time).request(outlook.plan)
-            # In layout 1 a writer that has seen the plan names its log files after it: then the plan has to stay.
-            stays = partial(self._refuse_what_rests_on, requested.instant, plan=outlook.plan)
-            with requested.withdrawn_if_refused(stays) as timeline:
-                self.refuse_what_came_meanwhile(before, timeline, requested.instant)
-            return requested.instant, outlook
 
     def run(self, *, refuses: bool = True) -> list[RewriteResult]:
         """
@@ -231,10 +188,10 @@ class CompactionService(MergingService):
             withdraw(store, [instant], "it was cancelled", lambda now: self._refuse_writers_of_layout_1(instant, now))
 
     def _refuse_what_rests_on(self, instant: Instant, timeline: Timeline, plan: CompactionPlan | None = None) -> None:
+        # In layout 1 a writer that has seen the plan names its log files after it: then the plan has to stay.
         if not self.table.format.log_naming.tells_slice:
             return
         self._refuse_writers_of_layout_1(instant, timeline)
-        # Given where its file is removed already, and comes back only if this refuses.
         plan = self.contents.compaction_plan(instant) if plan is None else plan
         for partition in sorted({each.partition_path or "" for each in plan.operations}):
             for entry in self.contents.store.storage.list(partition):

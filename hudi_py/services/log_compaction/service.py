@@ -56,7 +56,7 @@ from hudi_py.timeline.markers import delete_markers_of_completed
 from hudi_py.timeline.row_schema import column_ids
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.attempt import Attempt, take_back
-from hudi_py.txn.commit import Prepared, withdraw
+from hudi_py.txn.commit import withdraw
 
 
 @attrs.frozen(kw_only=True)
@@ -76,18 +76,6 @@ class LogCompactionService(MergingService):
     word = "log compaction"
 
     # --- planning -----------------------------------------------------------------------------------------------------
-    def plan(self) -> Outlook:
-        """
-        Plan a log compaction; nothing is written.
-
-        Raises:
-            ConfigError: The table is not merge-on-read.
-            CorruptMetadata: A file that a slice needs is missing or damaged.
-            UnsupportedTable: Log files are merged in a way that hudi_py does not know.
-        """
-        self.require_merge_on_read()
-        return self._plan(*open_snapshot(self.contents.store, self.table, self.metadata_table.settings))
-
     def _plan(self, timeline: Timeline, listing: Listing) -> Outlook:
         if not self.config.services_enabled:
             return nothing("hoodie.table.services.enabled=false switches table services off")
@@ -136,31 +124,6 @@ class LogCompactionService(MergingService):
 
     def _blocks_of(self, reading: LogReading, file_slice: FileSlice) -> Blocks:
         return count_blocks(self.contents.store.storage, file_slice, reading)
-
-    def schedule(self) -> Instant | None:
-        """
-        Plan a log compaction and store the plan; None if nothing is due or left to merge.
-
-        Raises:
-            As `plan`. ConflictError: Another process changed the table meanwhile, or holds the lock.
-        """
-        return self._scheduled()[0]
-
-    def _scheduled(self) -> tuple[Instant | None, Outlook]:
-        self.require_merge_on_read()
-        store = self.contents.store
-        with store.lock.held("scheduling of a log compaction"):
-            before, listing = open_snapshot(store, self.table, self.metadata_table.settings)
-            outlook = self._plan(before, listing)
-            if not outlook.would_schedule:
-                return None, outlook
-            # Before the first file: with an index that is not maintained nothing may begin.
-            self.metadata_table.prepare(writes_data=True)
-            time = store.new_time(before, after=self.metadata_table.compact(before))
-            requested = Prepared(store, Action.LOG_COMPACTION, time).request(outlook.plan)
-            with requested.withdrawn_if_refused() as timeline:
-                self.refuse_what_came_meanwhile(before, timeline, requested.instant)
-            return requested.instant, outlook
 
     # --- carrying out -------------------------------------------------------------------------------------------------
     def run(self, *, refuses: bool = True) -> list[RewriteResult]:
