@@ -48,13 +48,14 @@ _RETENTION: Final[Mapping[str, Mapping[str, Any]]] = {
         "help": "In this run, keep what is needed from TIME on, instead of the policy's retention.",
     },
 }
+_LEAST: Final = "One file slice goes in any case, even a larger one, and with file versions all replaced file groups."
 _LIMITS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "max_files": {"type": _AT_LEAST_ONE, "help": "Delete at most N files in this run; the next run continues."},
-    "max_partitions": {"type": _AT_LEAST_ONE, "help": "Delete files of at most N partitions in this run."},
+    "max_files": {"type": _AT_LEAST_ONE, "help": f"Stop at N files in this run; the next run continues. {_LEAST}"},
+    "max_partitions": {"type": _AT_LEAST_ONE, "help": "Stop at N partitions in this run. As for --max-files."},
     "max_bytes": {
         "metavar": "SIZE",
         "type": size,
-        "help": "Delete at most this much in this run: bytes, or 500MB, 1.5GB, 2TiB.",
+        "help": "Stop at this much in this run: bytes, or 500MB, 1.5GB, 2TiB. As for --max-files.",
     },
     "max_duration": {
         "metavar": "SPAN",

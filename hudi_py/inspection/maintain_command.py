@@ -25,9 +25,12 @@ _FILES_SHOWN_MAX: Final = 50
 @click.argument("table", shell_complete=complete.tables)
 @click.option("--dry-run", is_flag=True, help="Show what is due and why; nothing is written.")
 @click.option(
-    "--max-deletes", type=click.IntRange(min=1), metavar="N", help="All steps together delete at most N files."
+    "--max-deletes",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="All steps together stop at N files; the clean as with its own --max-files.",
 )
-@click.option("--max-bytes", type=size, metavar="SIZE", help="All steps together delete at most SIZE (500MB, 2GiB).")
+@click.option("--max-bytes", type=size, metavar="SIZE", help="All steps together stop at SIZE (500MB, 2GiB), likewise.")
 @click.option("--max-duration", metavar="SPAN", help="Begin no step and no deletion after SPAN (90s, 15m).")
 @click.option("--watch", metavar="SPAN", help="Run again SPAN after the end of each run (15m, 1h), until a signal.")
 @command

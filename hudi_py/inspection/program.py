@@ -76,7 +76,7 @@ class Program(Sentences):
                 error.show()
             else:
                 names = error.ctx.command_path.removeprefix(error.ctx.find_root().command_path) if error.ctx else ""
-                text, fix = text.removesuffix("."), f"see hudi-py{names} --help"
+                text, fix = text.removesuffix("."), f"see hudi-py{names} --help{_how_to_name(error)}"
                 failure = Failure("UsageError", text, fix, error.exit_code)
                 # "Did you mean 'timeline'?" is a sentence of its own.
                 line = f"{text} {fix.capitalize()}" if text.endswith("?") else f"{text}; {fix}"
@@ -85,6 +85,14 @@ class Program(Sentences):
         except (click.Abort, KeyboardInterrupt) as stop:
             _stopped(stop, as_json=_wants_json(given))
         raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _how_to_name(error: click.UsageError) -> str:
+    """How to give a table or partition whose name was taken for an option."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return ""
+    has_names = any(isinstance(each, click.Argument) for each in error.ctx.command.params)
+    return "; put -- before names that begin with a dash" if has_names else ""
 
 
 def in_plain_words(text: str) -> str:

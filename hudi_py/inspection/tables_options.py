@@ -35,11 +35,15 @@ _HELPS: Final = (
     ("within", "SPAN", None, "With --tables: start no further table after SPAN (90m, 6h)."),
 )
 _BUDGET_HELPS: Final = {
-    "total-files": ("N", None, "With --tables: delete at most N files in all tables together."),
+    "total-files": (
+        "N",
+        None,
+        "With --tables: stop at N files in all tables together, each within its share as with a limit of its own.",
+    ),
     "total-bytes": (
         "SIZE",
         None,
-        "With --tables: delete or rewrite at most this much in all tables together: 500GB, 2TiB.",
+        "With --tables: stop at this much, deleted or rewritten, in all tables together: 500GB. As --total-files.",
     ),
 }
 OPTIONS: Final = (*(name for name, *_ in _HELPS), *_BUDGET_HELPS)

@@ -161,3 +161,16 @@ def test_only_files_that_are_deleted_are_measured(table, monkeypatch):
     assert result.deleted_files
     assert not [folder for folder, details in listed if details and folder in partitions]
     assert set(result.deleted_files) <= set(measured)
+
+
+def test_limits_say_what_goes_past_them(run, table):
+    """A slice that is larger than a limit is deleted all the same, or no run would ever get on."""
+    path = table("cow_nomdt-1.1.1")
+    for limit in ("--max-bytes", "--max-files", "--max-partitions"):
+        shown = run("clean", path, "--commits-retained", 1, limit, 1, "--dry-run", "--json").json
+        assert (shown["totals"]["files"], shown["totals"]["bytes"] > 1) == (1, True)
+    for words in (("clean",), ("maintain",)):
+        said = " ".join(run(*words, "--help").out.split())
+        assert "at most this much" not in said
+        assert "delete at most" not in said.lower()
+    assert "One file slice goes in any case" in " ".join(run("clean", "--help").out.split())

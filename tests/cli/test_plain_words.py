@@ -93,3 +93,12 @@ def test_a_narrow_terminal_names_once_what_several_rows_are_about(capsys):
     assert lines.count(group) == 1
     assert sum("size 436.1 kB" in line for line in lines) == 3
     assert max(map(len, lines)) <= 60
+
+
+def test_who_names_a_partition_like_an_option_is_told_how(run, tmp_path):
+    """A partition may be called ``-rf``; the help of a command that takes no names has no such advice."""
+    for words in (("drop-partition", tmp_path, "-rf"), ("explain", tmp_path, "-rf"), ("timeline", "-t")):
+        said = run(*words)
+        assert said.code == 2
+        assert "put -- before names that begin with a dash" in said.err
+    assert "put --" not in run("--frobnicate").err
