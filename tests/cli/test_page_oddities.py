@@ -70,13 +70,29 @@ def test_an_empty_table_says_so_in_words(shown, tmp_path):
     """No controls without a use, no frames around nothing."""
     browser = shown(page_document(on_disk(TableBuilder(2), tmp_path / "t").read_only()))
     assert "No instants yet" in text_of(browser, "timeline")
-    assert text_of(browser, "page-number") == "no action yet"
+    assert text_of(browser, "partitions-hint") == "No partitions yet."
     assert "it takes two commits, and this table has none" in text_of(browser, "sizes")
-    for name in ("retention-controls", "retention-hint", "timeline-controls", "timeline-hint", "all-tables"):
+    hidden = (
+        "retention-controls retention-hint timeline-controls timeline-hint all-tables history-title history-controls "
+        "history-box partitions-controls partitions-box"
+    )
+    for name in hidden.split():
         assert browser.evaluate(f"getComputedStyle(document.getElementById('{name}')).display") == "none", name
     assert (
         max(browser.evaluate(f"document.getElementById('{name}').clientHeight") for name in ("timeline", "sizes")) < 100
     )
+
+
+def test_partitions_that_cannot_be_listed_are_not_said_to_be_none(shown, document):
+    """The page has no sums then; a filter that matches nothing says so in the list."""
+    browser = shown({**document, "partitions": None, "usage": None})
+    assert "see the findings" in text_of(browser, "partitions-hint")
+    assert "yet" not in text_of(browser, "partitions-hint")
+    browser = shown(document)
+    assert browser.evaluate("document.getElementById('partitions-hint').hidden")
+    search = "document.getElementById('partition-search')"
+    browser.evaluate(f"Object.assign({search}, {{value: 'nowhere'}}).dispatchEvent(new Event('input'))")
+    assert "No partition matches." in text_of(browser, "partitions-box")
 
 
 def test_what_cannot_be_read_stands_among_the_findings(shown, document):

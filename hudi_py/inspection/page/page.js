@@ -328,7 +328,9 @@
         each.files_written ? each.files_written.toLocaleString("en") : "", each.bytes_written ? bytes(each.bytes_written) : "", each.files_deleted ? each.files_deleted.toLocaleString("en") : ""];
     });
     table(byId("history"), [["instant"], ["operation"], ["state"], ["took", "number"], ["rows", "number"], ["files written", "number"], ["size", "number"], ["files deleted", "number"]], rows);
-    byId("page-number").textContent = !data.events.length ? "no action yet" : shown.length ? `page ${pageNumber + 1} of ${pages}, ${counted(shown.length, "action")}` : "no action matches";
+    byId("page-number").textContent = shown.length ? `page ${pageNumber + 1} of ${pages}, ${counted(shown.length, "action")}` : "no action matches";
+    // Nothing to search, and a table without rows says nothing.
+    for (const name of ["history-title", "history-controls", "history-box"]) byId(name).hidden = !data.events.length;
     byId("newer").disabled = pageNumber === 0;
     byId("older").disabled = pageNumber >= pages - 1;
   };
@@ -571,7 +573,11 @@
 
   const partitions = () => {
     const wanted = byId("partition-search").value.trim().toLowerCase();
-    const all = (data.partitions || []).filter((each) => each.partition.toLowerCase().includes(wanted));
+    const known = data.partitions || [];
+    byId("partitions-hint").textContent = data.partitions === null ? "Not listed: a part of the table that this needs cannot be read; see the findings." : known.length ? "" : "No partitions yet.";
+    byId("partitions-hint").hidden = known.length > 0;
+    byId("partitions-controls").hidden = byId("partitions-box").hidden = !known.length;
+    const all = known.filter((each) => each.partition.toLowerCase().includes(wanted));
     table(byId("partitions"), [["partition"], ["files", "number"], ["size", "number"], ["newest rows", "number"], ["older, kept", "number"], ["not needed", "number"]], all.slice(0, 200).map((each) => {
       const sum = (...names) => names.reduce((found, name) => found + (each.reasons[name] ? each.reasons[name][1] : 0), 0);
       const button = make("button", each.partition || "(none)", "plain");
@@ -579,7 +585,7 @@
       button.addEventListener("click", () => filesOf(each.partition));
       return [button, each.files.toLocaleString("en"), bytes(each.bytes), bytes(sum("live")), bytes(sum("retained", "savepoint", "lease", "pending")), bytes(sum("removable", "unexamined", "orphan"))];
     }));
-    if (!all.length) byId("partitions").createCaption().textContent = data.partitions && data.partitions.length ? "No partition matches." : "No partitions yet.";
+    if (!all.length) byId("partitions").createCaption().textContent = "No partition matches.";
     else if (all.length > 200) byId("partitions").createCaption().textContent = `The largest 200 of ${counted(all.length, "partition")}; filter to see others.`;
   };
 
