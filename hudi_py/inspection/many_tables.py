@@ -28,6 +28,8 @@ from hudi_py.inspection.metrics_file import collected
 from hudi_py.inspection.open_metrics import Sample
 from hudi_py.inspection.output_file import table_around
 from hudi_py.inspection.still_running import is_beat
+from hudi_py.inspection.termination import EXIT_CODE as TERMINATED
+from hudi_py.inspection.termination import INTERRUPTED, Terminated
 from hudi_py.txn.turns import place_of
 
 SOME_FAILED: Final = 6
@@ -38,6 +40,7 @@ _LINE_BEGINS: Final = '{"table": '
 """How each line of a journal begins."""
 _KINDS_OF_RUN: Final = ("--dry-run", "--schedule-only")
 """Options that make another kind of run: a table that was only looked at has not been cleaned."""
+_SIGNALS: Final = {INTERRUPTED: KeyboardInterrupt, TERMINATED: Terminated}
 _SKIPPED_KIND: Final = "NotStarted"
 
 
@@ -163,7 +166,11 @@ class Plan:
             if isinstance(shares, str):
                 yield _not_started(table, shares)
             else:
-                yield self._settle(shares, self._run_one(table, self.argv(table, shares)))
+                outcome = self._settle(shares, self._run_one(table, self.argv(table, shares)))
+                yield outcome
+                # In this process the signal reached the command on the table, and is meant for the whole run.
+                if outcome.exit_code in _SIGNALS:
+                    raise _SIGNALS[outcome.exit_code]
 
     def _at_once(self, tables: Sequence[str]) -> Iterator[Outcome]:
         """In several processes. If one is killed, each table that was running then gets a process of its own."""

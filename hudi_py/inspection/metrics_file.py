@@ -17,7 +17,7 @@ from hudi_py.inspection.open_metrics import Sample, metrics_text, samples_in
 from hudi_py.inspection.output_file import is_stream, table_around, whole_file
 from hudi_py.inspection.say import say
 from hudi_py.inspection.termination import EXIT_CODE as TERMINATED
-from hudi_py.inspection.termination import Terminated
+from hudi_py.inspection.termination import INTERRUPTED, Terminated
 from hudi_py.inspection.time_limit import EXIT_CODE as TIMED_OUT
 from hudi_py.inspection.time_limit import TimedOut
 from hudi_py.runtime.clock import MONOTONIC, SystemClock
@@ -27,7 +27,6 @@ _SUCCESS: Final = "hudi_py_command_success_timestamp_seconds"
 _CODE: Final = "hudi_py_command_exit_code"
 # Findings of a check (3) and work that is left over (7) are results, not failures.
 _SUCCEEDED: Final = frozenset({0, 3, 7})
-_INTERRUPTED: Final = 130
 
 
 @attrs.define
@@ -160,7 +159,7 @@ def _code_of(error: BaseException) -> int:
     if isinstance(error, Terminated):
         return TERMINATED
     if isinstance(error, KeyboardInterrupt):
-        return _INTERRUPTED
+        return INTERRUPTED
     return error.exit_code if isinstance(error, (HudiError, click.ClickException)) else 1
 
 

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -27,13 +27,10 @@ from hudi_py.inspection.say import say, show_traceback
 from hudi_py.inspection.sentences import Sentences
 from hudi_py.inspection.tables_options import asks_for_many
 from hudi_py.inspection.termination import EXIT_CODE as TERMINATED
-from hudi_py.inspection.termination import Terminated, ended_by_sigterm
+from hudi_py.inspection.termination import INTERRUPTED, Terminated, ended_by_sigterm
 from hudi_py.inspection.time_limit import EXIT_CODE as TIMED_OUT
 from hudi_py.inspection.time_limit import TimedOut
 from hudi_py.runtime.clock import MONOTONIC
-
-INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C: 128 and the number of the signal, as shells report it."""
 
 
 class Program(Sentences):

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
+INTERRUPTED: Final = 128 + signal.SIGINT
+"""Exit code after Ctrl-C."""
 EXIT_CODE: Final = 128 + signal.SIGTERM
 """As shells report a command that the signal has ended."""
 

@@ -15,6 +15,8 @@ from hudi_py.inspection.cli import main
 from hudi_py.inspection.fleet_budget import budget_of
 from hudi_py.inspection.maintain_command import maintain, maintenance_entry
 from hudi_py.inspection.many_tables import Outcome, Plan
+from hudi_py.inspection.options import Common
+from hudi_py.inspection.termination import Terminated
 from hudi_py.services.maintenance.service import Chore, ChoreReport, ChoreResult, MaintenanceReport
 from support.tables import TableBuilder, at, on_disk
 
@@ -154,6 +156,23 @@ def test_a_journal_names_places(run, lake, tmp_path, monkeypatch):
     again = run("check", "--tables", tmp_path / "one", "--resume", journal, "--json", *ALONE)
     assert (again.code, again.out) == (0, "")
     assert "1 done before" in again.err
+
+
+@pytest.mark.parametrize(("signal", "code"), [(KeyboardInterrupt, 130), (Terminated, 143)])
+def test_a_signal_ends_the_run_and_not_one_table(run, lake, tmp_path, monkeypatch, signal, code):
+    """Also where the tables are worked on in this process, one after the other."""
+    opened = []
+
+    def interrupted(self, table):
+        opened.append(table)
+        raise signal
+
+    monkeypatch.setattr(Common, "open", interrupted)
+    result = run("clean", "--tables", tmp_path / "list.txt", "--resume", tmp_path / "journal", *ALONE)
+    assert (result.code, opened) == (code, lake[:1])
+    assert result.out.startswith(f"failed  {lake[0]}")
+    assert "stopped" in result.err
+    assert (tmp_path / "journal").read_text() == ""
 
 
 def test_a_table_beside_many_is_told_as_such(run, lake, tmp_path):
