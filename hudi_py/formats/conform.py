@@ -133,13 +133,15 @@ def _conform_struct(array: Any, target: pa.StructType, path: str, convert: Conve
     # A struct that is null has no fields that could lack a value, so its own nulls excuse theirs. Without any, there is
     # no mask: PyArrow before 26 ends the process over entries of a map that have one, even if it is empty.
     mask = array.is_null() if array.null_count else None
+    # What a null struct has in its fields is no value, and may be anything: other libraries leave values there.
+    fields = [array.field(at) for at in range(len(array.type))] if mask is None else array.flatten()
     children = []
     for field in target:
         name = f"{path}.{field.name}"
         position = array.type.get_field_index(field.name)
         child: Array
         if position >= 0:
-            child = conform_array(array.field(position), field.type, name, convert)
+            child = conform_array(fields[position], field.type, name, convert)
         else:
             child = pa.nulls(len(array), field.type)
         children.append(child)
@@ -151,7 +153,28 @@ def _conform_struct(array: Any, target: pa.StructType, path: str, convert: Conve
 def _conform_list(array: Any, target: Any, path: str, convert: Convert) -> Array:
     """Rebuild a list array around its conformed elements; the result has no offset of its own."""
     element = target.value_field
+    array = _without_hidden(array)
     return list_of(array, conform_array(values_of(array), element.type, f"{path}.element", convert), target)
+
+
+def _without_hidden(array: Any) -> Any:
+    """Return the same lists; a null one has no elements, which are no values, and may be anything."""
+    is_whole = not array.null_count or len(array.flatten()) == len(values_of(array))
+    return array if is_whole else lists_in_turn(array)
+
+
+def lists_in_turn(array: Any) -> Array:
+    """Return the same lists as a list array whose elements follow one another, without those of null lists."""
+    lengths = compute.fill_null(compute.list_value_length(array), 0)
+    ends: Any = compute.cumulative_sum(lengths).cast(pa.int32())
+    make: Any = pa.ListArray.from_arrays
+    found: Array = make(
+        pa.concat_arrays([pa.array([0], pa.int32()), ends]),
+        array.flatten(),
+        type=pa.list_(array.type.value_field),
+        mask=array.is_null() if array.null_count else None,
+    )
+    return found
 
 
 def list_of(array: Any, values: Array, target: pa.DataType) -> Array:

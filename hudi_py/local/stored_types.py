@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudi_py.errors import WriteError
 from hudi_py.formats.arrow_types import Array, compute
-from hudi_py.formats.conform import conform_array
+from hudi_py.formats.conform import conform_array, lists_in_turn
 
 _WIDER: Final[Mapping[pa.DataType, pa.DataType]] = {
     pa.uint8(): pa.int32(),
@@ -110,7 +110,7 @@ def _converted(array: Any, wanted: Any, path: str) -> Array:
         if isinstance(array, pa.ExtensionArray):
             return _converted(array.storage, wanted, path)
         if isinstance(array, pa.ListViewArray | pa.LargeListViewArray):
-            array = _list_of_views(array)
+            array = lists_in_turn(array)  # Arrow 26 loses the end of them where one is null
         if isinstance(wanted, pa.ListType) and not isinstance(array, pa.ListArray):
             # With the elements that it has; those are converted next, one by one.
             array = array.cast(pa.list_(array.type.value_field))
@@ -120,17 +120,3 @@ def _converted(array: Any, wanted: Any, path: str) -> Array:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise WriteError(f"column {path!r}: {array.type} cannot be stored as {wanted}: {error}") from error
     return cast
-
-
-def _list_of_views(array: Any) -> Array:
-    """The same lists one after another; Arrow 26 loses the end of them where one is null."""
-    lengths = compute.fill_null(compute.list_value_length(array), 0)
-    ends: Any = compute.cumulative_sum(lengths).cast(pa.int32())
-    make: Any = pa.ListArray.from_arrays
-    found: Array = make(
-        pa.concat_arrays([pa.array([0], pa.int32()), ends]),
-        array.flatten(),
-        type=pa.list_(array.type.value_field),
-        mask=array.is_null() if array.null_count else None,
-    )
-    return found

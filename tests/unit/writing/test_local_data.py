@@ -238,6 +238,33 @@ def test_values_inside_of_others_get_types_that_can_be_stored(case):
         storage_schema(pa.schema([pa.field("v", column.type)]))
 
 
+HIDDEN = {
+    "index of no category": pa.DictionaryArray.from_arrays(pa.array([0, 9, 0], pa.int8()), pa.array(["x"]), safe=False),
+    "no category at all": pa.array([None, None, None], pa.dictionary(pa.int8(), pa.string())),
+    "nanoseconds": pa.array([1000, 1, 2000], pa.timestamp("ns")),
+    "large unsigned": pa.array([1, 2**64 - 1, 2], pa.uint64()),
+    "part of a day": pa.array([0, 5, 0], pa.date64()),
+    "runs": pa.RunEndEncodedArray.from_arrays([1, 3], ["x", "y"]),
+    "views of lists": pa.array([[1000], [1], [2000]], pa.list_view(pa.timestamp("ns"))),
+    "map": pa.array([[("a", 1000)], [("b", 1)], []], pa.map_(pa.string(), pa.timestamp("ns"))),
+}
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+def test_what_is_hidden_below_a_null_is_no_value(case):
+    """Other libraries leave anything in the fields of null structs and in the elements of null lists."""
+    values, is_null = HIDDEN[case], pa.array([False, True, False])
+    offsets = pa.array([0, 1, 2, 3], pa.int32())
+    struct = pa.StructArray.from_arrays([values], ["p"], mask=is_null)
+    around = pa.StructArray.from_arrays([pa.array([[each] for each in (1, 2, 3)]), struct], ["q", "s"], mask=is_null)
+    for array in (struct, around, pa.ListArray.from_arrays(offsets, struct, mask=is_null)):
+        for some in (array, pa.concat_arrays([array, array]).slice(2, 3)):
+            column = arrow_table(pa.table({"v": some})).column("v")
+            column.validate(full=True)
+            assert column.to_pylist() == some.to_pylist()
+            storage_schema(pa.schema([pa.field("v", column.type)]))
+
+
 def test_categories_of_polars_are_texts(tmp_path):
     """Also where they are keys or partitions, and in lists: polars hands out dictionaries of views."""
     frame = pl.DataFrame({"id": ["a", "b"], "p": ["x", "y"], "v": ["u", None], "w": [["q"], []]})
