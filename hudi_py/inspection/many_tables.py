@@ -26,6 +26,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.inspection.fleet_budget import Budget
 from hudi_py.inspection.metrics_file import collected
 from hudi_py.inspection.open_metrics import Sample
+from hudi_py.inspection.options import MORE_TO_DO
 from hudi_py.inspection.output_file import table_around
 from hudi_py.inspection.still_running import is_beat
 from hudi_py.inspection.termination import EXIT_CODE as TERMINATED
@@ -36,6 +37,7 @@ SOME_FAILED: Final = 6
 """Exit code of a run in which at least one table failed."""
 _DONE: Final = frozenset({0, 3})
 """Exit codes of tables that were done: a finding about a table is not a failure of the command."""
+_NOT_FAILED: Final = _DONE | {MORE_TO_DO}
 _LINE_BEGINS: Final = '{"table": '
 """How each line of a journal begins."""
 _KINDS_OF_RUN: Final = ("--dry-run", "--schedule-only")
@@ -66,7 +68,12 @@ class Outcome:
     @property
     def has_failed(self) -> bool:
         """Whether the command could not do what it was asked for."""
-        return self.exit_code not in _DONE
+        return self.exit_code not in _NOT_FAILED
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing of the command is left to do on the table, as far as it was asked to tell."""
+        return self.exit_code in _DONE
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -128,7 +135,7 @@ class Plan:
         with contextlib.ExitStack() as stack:
             journal = None if self.journal is None else stack.enter_context(_appending(self.journal))
             for outcome in outcomes:
-                if journal is not None and not outcome.has_failed:
+                if journal is not None and outcome.is_done:
                     # Whole, because the next run may be in another folder, where the same words are another table.
                     place = place_of(outcome.table)
                     line = {
@@ -246,10 +253,10 @@ def run_one(table: str, argv: Sequence[str], *, measures: bool = False) -> Outco
     except ValueError:
         document = text
     # Wrong usage ends before anything can be printed as JSON.
-    if document is None and exit_code not in _DONE:
+    if document is None and exit_code not in _NOT_FAILED:
         document = _error("Failed", err.getvalue().strip() or "the command failed", "run it on this table", exit_code)
     # Of a failure the document has what was printed.
-    told = err.getvalue().splitlines() if exit_code in _DONE else []
+    told = err.getvalue().splitlines() if exit_code in _NOT_FAILED else []
     return Outcome(
         table, exit_code, document, tuple(samples), tuple(line for line in told if line and not is_beat(line))
     )

@@ -17,12 +17,14 @@ from hudi_py.inspection.json_stream import json_text
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
 from hudi_py.inspection.metrics_file import OPTION as METRICS
 from hudi_py.inspection.metrics_file import check_writable, run_samples, write_metrics
+from hudi_py.inspection.options import MORE_TO_DO
 from hudi_py.inspection.say import say, visible, visible_json
 from hudi_py.inspection.table_lists import tables_of
 from hudi_py.inspection.tables_options import OPTIONS, PARALLEL_DEFAULT, PLACEHOLDER, is_for_many
 from hudi_py.model.words import counted, human_bytes, human_span
 from hudi_py.runtime.clock import MONOTONIC, SystemClock
 
+_WORDS: Final = {0: "ok", 3: "found", MORE_TO_DO: "more"}
 _ONE_TOO_MANY: Final = "unexpected extra argument"
 """How click begins to say it, in every release."""
 
@@ -41,7 +43,7 @@ def run_over_tables(
         seconds: Clock for ``--within``.
 
     Returns:
-        Exit code: 0, or 6 if some tables failed.
+        Exit code: 0, 6 if some tables failed, else 7 if some have more to do and were asked to tell.
 
     Raises:
         click.UsageError: The command does not take ``--tables``, or another argument is wrong.
@@ -94,14 +96,17 @@ def _run(names: list[str], command: click.Command | None, rest: list[str], secon
     told: set[str] = set()
     outcomes = [_printed(each, head, told, as_json="--json" in rest) for each in plan.run()]
     failed = sum(outcome.has_failed for outcome in outcomes)
+    unfinished = sum(outcome.exit_code == MORE_TO_DO for outcome in outcomes)
+    code = SOME_FAILED if failed else MORE_TO_DO if unfinished else 0
     if path is not None:
-        now, code = SystemClock().now(), SOME_FAILED if failed else 0
+        now = SystemClock().now()
         of_run = run_samples(" ".join(names), None, code, MONOTONIC() - started, now)
         write_metrics(path, [*(sample for outcome in outcomes for sample in outcome.samples), *of_run])
     skipped = len(plan.tables) - len(outcomes)
     words = [counted(len(outcomes), "table"), f"{failed} failed"]
+    words += [f"{unfinished} with more to do"] if unfinished else []
     say(", ".join([*words, *([f"{skipped} done before"] if skipped else [])]), file=sys.stderr)
-    return SOME_FAILED if failed else 0
+    return code
 
 
 def _find(group: click.Group, arguments: list[str]) -> tuple[list[str], click.Command | None, list[str]]:
@@ -211,7 +216,7 @@ def _printed(outcome: Outcome, head: Mapping[str, Any], told: set[str], *, as_js
         line = visible_json(json_text({**head, **outcome.entry}, ensure_ascii=False))
     else:
         # Exit code 3 of a check is a result, and no failure.
-        word = "failed" if outcome.has_failed else ("found" if outcome.exit_code else "ok")
+        word = "failed" if outcome.has_failed else _WORDS[outcome.exit_code]
         line = visible(f"{word:<7} {outcome.table}  {_brief(outcome.document)}".rstrip())
     try:
         sys.stdout.write(line + "\n")

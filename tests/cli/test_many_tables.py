@@ -175,6 +175,27 @@ def test_a_signal_ends_the_run_and_not_one_table(run, lake, tmp_path, monkeypatc
     assert (tmp_path / "journal").read_text() == ""
 
 
+def test_a_table_with_more_to_do_has_not_failed(run, lake, tmp_path):
+    """``--exit-code``: its line and the exit code say so, and the next run with the same journal takes it again."""
+    journal, listed = tmp_path / "journal", tmp_path / "two.txt"
+    listed.write_text("\n".join([lake[0], lake[1]]))
+    words = ("clean", "--tables", listed, "--commits-retained", 1, "--max-files", 2, "--exit-code", "--resume", journal)
+    codes = []
+    for _ in range(9):
+        result = run(*words, *ALONE)
+        assert "failed " not in result.out
+        codes.append(result.code)
+        if not result.code:
+            break
+        assert re.search(r"^more    .* files? deleted$", result.out, re.MULTILINE), result.out
+        assert re.search(r"0 failed, [12] with more to do", result.err)
+    assert codes[0] == 7
+    assert codes[-1] == 0
+    assert run(*words, *ALONE).out == ""
+    (tmp_path / "list.txt").write_text(f"{tmp_path / 'none'}")
+    assert run("clean", "--tables", tmp_path / "list.txt", "--exit-code", *ALONE).code == 6
+
+
 def test_a_table_beside_many_is_told_as_such(run, lake, tmp_path):
     """And wrong usage names the help of the command, not that of the program."""
     both = run("clean", lake[0], "--tables", tmp_path)
