@@ -31,7 +31,12 @@ _ROWS_MAX: Final = 20
 
 @click.command()
 @click.argument("locations", nargs=-1, metavar="[TABLE|FOLDER|PATTERN|URL]...")
-@click.option("--tables", "source", metavar="SOURCE", help="File with one location per line, folder, pattern or URL.")
+@click.option(
+    "--tables",
+    "source",
+    metavar="SOURCE",
+    help="File with one location per line, folder, pattern, URL or glue://DATABASE.",
+)
 @click.option(
     "--parallel",
     type=click.IntRange(min=1),

@@ -25,7 +25,12 @@ _TOKEN_LENGTH_MIN = 16
 
 @click.command()
 @click.argument("locations", nargs=-1, metavar="[TABLE|FOLDER|PATTERN|URL]...")
-@click.option("--tables", "source", metavar="SOURCE", help="File with one location per line, folder, pattern or URL.")
+@click.option(
+    "--tables",
+    "source",
+    metavar="SOURCE",
+    help="File with one location per line, folder, pattern, URL or glue://DATABASE.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address; any but the loopback needs --token.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="Port; 0 for a free one.")
 @click.option("--token", envvar="HUDI_PY_TOKEN", help="What requests have to know (or HUDI_PY_TOKEN).")
