@@ -27,24 +27,33 @@ _NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
 
 
 def open_regular(full: str) -> BinaryIO:
+    """Open a regular file for reading; links are followed."""
+    descriptor, _ = regular_descriptor(full)
+    # Once it has the descriptor, it closes it. Interrupted there (Ctrl-C), both would, and the second time it may be
+    # that of another thread's file.
+    return open(descriptor, "rb")
+
+
+def regular_descriptor(full: str) -> tuple[int, int]:
     """
     Open a regular file for reading; links are followed.
 
     Non-blocking, because opening a named pipe otherwise waits for a writer, perhaps for ever.
+
+    Returns:
+        Its descriptor, which the caller closes, and its size in bytes.
     """
     descriptor = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), full)
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(found.st_mode):
             raise CorruptMetadata(f"{full} is not a regular file but a pipe, a socket or a device; remove it")
     except BaseException:
         os.close(descriptor)
         raise
-    # Outside: once it has the descriptor, it closes it. Interrupted there (Ctrl-C), both would, and the second time it
-    # may be that of another thread's file.
-    return open(descriptor, "rb")
+    return descriptor, found.st_size
 
 
 def create_empty(before: Before = None) -> Callable[[int, str], None]:

@@ -14,7 +14,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, TypeVar, cast
 
 from hudi_py.errors import AlreadyExists, ConfigError, CorruptMetadata, NotFound, OutcomeUnknown, StorageError
 from hudi_py.model.tag import Tag
@@ -31,6 +31,7 @@ from hudi_py.storage._create import (
     create_empty,
     open_again,
     open_regular,
+    regular_descriptor,
     remove_checksum,
     temporary_file,
 )
@@ -63,6 +64,7 @@ from hudi_py.storage.base import (
 # costs half as much as deleting a file, even if there is no checksum.
 _ONE_LISTING_PAYS = 8
 _GROWTH_BYTES = 1 << 20
+_Opened = TypeVar("_Opened")
 
 
 class LocalStorage:
@@ -131,17 +133,22 @@ class LocalStorage:
 
     def read(self, path: str) -> bytes:
         bound = bytes_max(path, self._read_bytes_max)
-        with self.open_read(path) as stream:
-            try:
-                size = os.fstat(stream.fileno()).st_size
-                # Not read at all above the bound, so a huge file cannot fill the memory before it is refused.
-                data = b"" if size > bound else stream.read(size + 1)
-                # one byte more than the size arrived: the file is being appended to right now
-                while size < len(data) <= bound and (more := stream.read(_GROWTH_BYTES)):
-                    data += more
-            except OSError as error:
-                raise self._failure("read", path, error) from error
-        check_read_size(self._root, path, max(size, len(data)), self._read_bytes_max)
+        descriptor, size = self._open(regular_descriptor, path)
+        try:
+            # Not read at all above the bound, so a huge file cannot fill the memory before it is refused.
+            data = b"" if size > bound else os.read(descriptor, size + 1)
+            # Less arrives at once of more than 2 GiB, and one byte more of a file that is being appended to right now.
+            while data and len(data) != size and len(data) <= bound:
+                more = os.read(descriptor, max(size - len(data) + 1, _GROWTH_BYTES))
+                if not more:
+                    break
+                data += more
+        except OSError as error:
+            raise self._failure("read", path, error) from error
+        finally:
+            os.close(descriptor)
+        if max(size, len(data)) > bound:
+            check_read_size(self._root, path, max(size, len(data)), self._read_bytes_max)
         return data
 
     def size(self, path: str) -> int | None:
@@ -181,8 +188,11 @@ class LocalStorage:
             raise self._failure("open", folder, error) from error
 
     def open_read(self, path: str) -> BinaryIO:
+        return self._open(open_regular, path)
+
+    def _open(self, opened: Callable[[str], _Opened], path: str) -> _Opened:
         try:
-            return open_regular(self._prefix + check_below_root(path))
+            return opened(self._prefix + check_below_root(path))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise NotFound(f"{self._prefix}{path}: no such file") from error
         except OSError as error:
