@@ -77,9 +77,10 @@ def notes_of_avro_file(data: bytes, source: str) -> Mapping[str, bytes]:
     return _parse_header(data, source).notes
 
 
-def plain_record(data: bytes, source: str) -> tuple[bytes, bytes] | None:
+def plain_record(data: bytes, source: str) -> tuple[bytes, int, int] | None:
     """
-    Return schema and bytes of the one record of a file as `encode_avro_file` makes it; None for any other form.
+    Return the schema of the one record of a file as `encode_avro_file` makes it, where the record begins, and where it
+    ends; None for any other form.
 
     Raises:
         CorruptMetadata: The header or the block is damaged.
@@ -90,7 +91,7 @@ def plain_record(data: bytes, source: str) -> tuple[bytes, bytes] | None:
     if header.codec != "null" or count != 1 or position + size + SYNC_SIZE_BYTES != len(data):
         return None
     end = position + size
-    return (header.schema_bytes, data[position:end]) if data.endswith(header.sync) else None
+    return (header.schema_bytes, position, end) if data.endswith(header.sync) else None
 
 
 def decode_avro_file(data: bytes, source: str, reader_schema: str | None = None) -> AvroFile:

@@ -94,3 +94,28 @@ def test_damage_is_seen_where_decoding_sees_it(seed):
             dict(found_in(data))
     else:
         assert dict(found_in(data)) == whole
+
+
+@examples(60)
+@given(st.integers(0, 2**32))
+def test_no_name_that_ends_as_asked_is_overlooked(seed):
+    """Of partitions of one size and layout, of several, and of names shorter than what is asked for."""
+    rng = random.Random(seed)
+    times = [f"202601010000000{number:02d}" for number in range(rng.choice((1, 2, 12)))]
+    tokens = ("0-1-2",) if rng.random() < 0.5 else ("0-1-2", "10-11-12")
+    files = {
+        f"day={number:02d}": tuple(
+            rng.choice(("x.parquet", f"{'f' * 36}-0_{rng.choice(tokens)}_{rng.choice(times)}.parquet"))
+            if rng.random() < 0.1
+            else f"{'f' * 36}-0_{rng.choice(tokens)}_{rng.choice(times)}.parquet"
+            for _ in range(rng.choice((1, 2)) if rng.random() < 0.2 else 2)
+        )
+        for number in range(rng.choice((3, 9, 30)))
+    }
+    found = found_in(encoded(files))
+    assert isinstance(found, SavepointFiles)
+    names = [name for each in files.values() for name in each]
+    for time in (*times, "20250101000000000", "20260101000000099"):
+        end = f"{time}.parquet".encode()
+        assert found.may_name([end]) == any(name.encode().endswith(end) for name in names)
+    assert dict(found) == files
