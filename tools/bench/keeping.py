@@ -7,8 +7,9 @@ What it costs to keep things for readers: leases and tags beside a plan, the sea
 
 Makes tables below FOLDER (tiny files, most of them links) and removes them afterwards; prints one JSON document.
 
-plan        medians of CPU seconds, in one process, of plans without anything kept and with 10 and 100 leases and tags;
-            the repetitions alternate, and each opens the table anew
+plan        medians of CPU seconds, in one process, of plans without anything kept, with 10 and 100 leases and a tag on
+            each of the last three commits, and with 100 leases on commits before the window, whose files the plan
+            keeps; the repetitions alternate, and each opens the table anew
 orphans     a search in a table of partitions x 100 files, 0 and 1,000 of which no instant knows, beside `os.scandir` of
             the same folders (names alone, and with sizes and times); each in a process of its own, with its peak memory
 quarantine  a clean of partitions x 10 groups x 10 slices that deletes, and one that moves; each on a fresh table
@@ -68,36 +69,42 @@ def plan(folder: Path, partitions: int, repeat: int) -> Figures:
     from hudi_py.table import open_table
 
     tables = {}
-    for count in (0, 10, 100):
-        path = folder / f"t{count}"
+    for name, count, commits in (
+        ("0", 0, slice(0)),
+        ("10", 10, slice(-3, None)),
+        ("100", 100, slice(-3, None)),
+        ("100 before the window", 100, slice(0, -3)),
+    ):
+        path = folder / f"t{len(tables)}"
         made = make_table(path, version=9, partitions=partitions, groups=5, slices=8, links=True)
         table = open_table(str(path), settings=SETTINGS)
-        times = [instant.requested_time for instant in table.timeline.completed("commit")][-3:]
+        times = [instant.requested_time for instant in table.timeline.completed("commit")][commits]
         for number in range(count):
-            table.take_lease(ttl="1d", at=times[number % 3], holder=f"job-{number}")
-        for commit in times if count else ():  # a commit has one savepoint
-            table.create_savepoint(commit)
-        tables[count] = str(path)
-    seconds: dict[int, list[float]] = {count: [] for count in tables}
+            table.take_lease(ttl="1d", at=times[number % len(times)], holder=f"job-{number}")
+        if commits.start == -3:  # a commit has one savepoint
+            for commit in times:
+                table.create_savepoint(commit)
+        tables[name] = str(path)
+    seconds: dict[str, list[float]] = {name: [] for name in tables}
     files = {}
     for number in range(repeat + 1):
-        for count, path in sorted(tables.items(), key=lambda each: (each[0] * 7 + number) % 3):
+        order = list(tables)[number % len(tables) :] + list(tables)[: number % len(tables)]
+        for name in order:
             gc.collect()
             start = time.process_time()
-            files[count] = open_table(path, settings=SETTINGS).plan_clean().file_count
+            files[name] = open_table(tables[name], settings=SETTINGS).plan_clean().file_count
             if number:  # the first round warms up
-                seconds[count].append(time.process_time() - start)
+                seconds[name].append(time.process_time() - start)
+    # All but the newest of the commits before the window are kept by leases; that one is kept by every plan.
+    assert files.pop("100 before the window") == 0, files
     assert set(files.values()) == {made["expect_deleted"]}, files
-    medians = {str(count): round(statistics.median(each), 4) for count, each in seconds.items()}
+    medians = {name: statistics.median(each) for name, each in seconds.items()}
     return {
         "files": made["files"],
         "repetitions": repeat,
-        "cpu_s_median": medians,
-        "cpu_s_min": {str(count): round(min(each), 4) for count, each in seconds.items()},
-        "over_none": {
-            str(count): round(statistics.median(each) / statistics.median(seconds[0]), 3)
-            for count, each in seconds.items()
-        },
+        "cpu_s_median": {name: round(each, 4) for name, each in medians.items()},
+        "cpu_s_min": {name: round(min(each), 4) for name, each in seconds.items()},
+        "over_none": {name: round(each / medians["0"], 3) for name, each in medians.items()},
     }
 
 

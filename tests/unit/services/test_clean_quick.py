@@ -1,6 +1,7 @@
 """Judging a partition by names alone, held against the judgement of every slice."""
 
 import random
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,14 @@ from hudi_py.fsview.build import PendingOperation, ViewContext, build_partition
 from hudi_py.fsview.fate import Protection
 from hudi_py.fsview.held import HeldFiles
 from hudi_py.model.files import base_file_key, base_file_keys, format_base_file
+from hudi_py.model.lease import Lease
 from hudi_py.model.records import SavepointMetadata
 from hudi_py.services.clean.planning.breakers import Census
 from hudi_py.services.clean.planning.plan import assemble
 from hudi_py.services.clean.planning.quick import QuickJudge
 from hudi_py.services.clean.planning.scope import Scope
-from hudi_py.services.clean.retention.policy import Reason, judge_partition
+from hudi_py.services.clean.retention.policy import Keeps, Reason, judge_partition
+from hudi_py.services.clean.retention.windows import reaching_back
 from hudi_py.storage.base import is_hidden
 from hudi_py.storage.local import LocalStorage
 from hudi_py.versions.format import LogNaming
@@ -100,6 +103,41 @@ def some_files(rng):
     return [(name, rng.choice((0, 1, 5, None)) if has_sizes else None) for name in names]
 
 
+class CountedLease(Lease):
+    """A lease that counts how often it is asked."""
+
+    asked = 0
+
+    def needs(self, begins, ends):
+        """As a lease, counted."""
+        CountedLease.asked += 1
+        return super().needs(begins, ends)
+
+
+def some_lease(rng, of=Lease, instant=None):
+    """On a commit or on all from it on, with or without a write that was pending."""
+    now = datetime(2026, 11, 1, tzinfo=timezone.utc)
+    return of(
+        id="l",
+        holder="job",
+        instant=instant or rng.choice(TIMES),
+        pending=(rng.choice(TIMES),) if rng.random() < 0.3 else (),
+        created=now,
+        expires=now,
+        is_consumer=rng.random() < 0.3,
+    )
+
+
+def some_keeps(rng, config, earliest):
+    """As a plan has them where there are leases and nothing else but Hudi's policy."""
+    by_versions = config.policy is CleanPolicy.KEEP_LATEST_FILE_VERSIONS
+    return Keeps(
+        windows=() if by_versions else ((Reason.WINDOW, earliest),),
+        versions=config.versions,
+        leases=tuple(some_lease(rng) for _ in range(3)),
+    )
+
+
 def planned(judgement, config):
     """What a plan takes from one judgement."""
     census = Census()
@@ -124,15 +162,46 @@ def test_what_is_judged_by_names_is_what_every_slice_is_judged(seed):
     for _ in range(30):  # one in six is plain enough
         context, protection, config, earliest = some_context(rng), rng.choice(PROTECTIONS), some_config(rng), TIMES[4]
         files = some_files(rng)
-        quick = QuickJudge.of(context, protection, config, earliest=earliest, commit_count=8, keeps=None)
+        keeps = some_keeps(rng, config, earliest) if rng.random() < 0.3 else None
+        quick = QuickJudge.of(context, protection, config, earliest=earliest, commit_count=8, keeps=keeps)
         judged = quick.judge("p", [name for name, _ in files], [size for _, size in files])
         if judged is None:
             continue
-        slow = judge_partition(
-            context, build_partition(context, "p", files), config, protection, earliest=earliest, commit_count=8
-        )
+        partition = build_partition(context, "p", files)
+        slow = judge_partition(context, partition, config, protection, earliest=earliest, commit_count=8, keeps=keeps)
         assert planned(slow, config) == planned(judged, config)
         assert slow.condemned_count == judged.condemned_count
+
+
+def test_leases_are_asked_about_pairs_of_times_not_about_each_slice():
+    """A hundred leases over a hundred groups: seven times that supersede one another are seven questions each."""
+    context = ViewContext(
+        log_naming=LogNaming.BY_WRITE,
+        visible_times=frozenset(TIMES),
+        first_time=TIMES[0],
+        last_time=TIMES[-1],
+        completed_times=frozenset(TIMES),
+    )
+    keeps = Keeps(leases=tuple(some_lease(random.Random(number), CountedLease, TIMES[1]) for number in range(100)))
+    config = CleanConfig(policy=CleanPolicy.KEEP_LATEST_COMMITS, commits_retained=2)
+    quick = QuickJudge.of(context, Protection(), config, earliest=TIMES[6], commit_count=8, keeps=keeps)
+    CountedLease.asked = 0
+    names = [format_base_file(f"g{number}-0", "0-1-2", time) for number in range(100) for time in TIMES]
+    judged = quick.judge("p", names, ())
+    assert judged is not None
+    assert judged.kept[Reason.LEASE] > 0
+    assert CountedLease.asked <= 7 * 100
+
+
+def test_leases_that_need_the_same_are_one():
+    """A hundred readers of one commit cost a plan what one costs."""
+    now = datetime(2026, 11, 1, tzinfo=timezone.utc)
+    same = [
+        Lease(id=f"l{number}", holder=f"job-{number}", instant=TIMES[number % 2], created=now, expires=now)
+        for number in range(100)
+    ]
+    found = reaching_back(same, None, TIMES[5])
+    assert sorted(each.instant for each in found) == [TIMES[0], TIMES[1]]
 
 
 @pytest.mark.parametrize("policy", ["commits_retained", "file_versions_retained"])

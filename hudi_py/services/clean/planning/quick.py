@@ -30,6 +30,27 @@ _Slice = tuple[str, str, str]  # file id; end of the name: instant time, dot, ex
 _Judged = tuple[dict[Reason, int], list[str], list[str]]  # kept slices; names of condemned ones, and of the newest
 
 
+class _Leased(dict[tuple[str, str], bool]):
+    """
+    Whether a lease needs the slice whose name has the first ending, which is superseded by that with the second.
+
+    A table has millions of slices and few times, so each pair of times is asked about once. Endings are an instant
+    time, a dot and an extension: no digit comes before the dot, so the time is what stands before it.
+    """
+
+    def __init__(self, leases: Sequence[Lease]) -> None:
+        super().__init__()
+        self._leases = leases
+
+    def __bool__(self) -> bool:
+        return bool(self._leases)
+
+    def __missing__(self, ends: tuple[str, str]) -> bool:
+        begins, superseded = (end.partition(".")[0] for end in ends)
+        self[ends] = found = any(lease.needs(begins, superseded) for lease in self._leases)
+        return found
+
+
 @attrs.define(kw_only=True)
 class QuickJudge:
     """
@@ -40,14 +61,14 @@ class QuickJudge:
         protection: Files that no policy may delete.
         earliest: Requested time at which the window begins; None if versions are counted.
         versions: Number of versions to keep of each group, if they are counted.
-        leases: Leases that reach back behind the window.
+        leased: Which slices leases need that reach back behind the window.
     """
 
     context: ViewContext
     protection: Protection
     earliest: str | None
     versions: int
-    leases: tuple[Lease, ...] = ()
+    leased: _Leased
     _others: frozenset[str]
     _times: dict[str, str | None] = attrs.field(factory=dict)
     _encoded_ends: tuple[int, list[bytes]] = (0, [])
@@ -83,7 +104,7 @@ class QuickJudge:
             versions=config.file_versions_retained if by_versions else 0,
             others=frozenset(others),
             held=HeldFiles(protection.savepointed_files),
-            leases=() if keeps is None else keeps.leases,
+            leased=_Leased(() if keeps is None else keeps.leases),
         )
 
     def judge(
@@ -171,7 +192,7 @@ class QuickJudge:
 
         None if two files belong to one slice, as a task that ran twice leaves them.
         """
-        condemned, newest = [], []
+        condemned, newest, leases = [], [], self.leased or None
         window = before = leased = 0
         group = last = ""
         has_bridge = False
@@ -188,7 +209,7 @@ class QuickJudge:
             elif not has_bridge:
                 has_bridge = True
                 before += 1
-            elif self.leases and self._is_leased(end, last):
+            elif leases and leases[end, last]:
                 leased += 1
             else:
                 condemned.append(name)
@@ -203,7 +224,7 @@ class QuickJudge:
 
     def _by_versions(self, slices: list[_Slice]) -> _Judged | None:
         """Rules A-48 and A-49. None as in `_by_window`."""
-        condemned, newest = [], []
+        condemned, newest, leases = [], [], self.leased or None
         position = leased = 0
         group = last = ""
         for file_id, end, name in slices:
@@ -216,7 +237,7 @@ class QuickJudge:
             else:
                 position += 1
                 if position > self.versions:
-                    if self.leases and self._is_leased(end, last):
+                    if leases and leases[end, last]:
                         leased += 1
                     else:
                         condemned.append(name)
@@ -228,12 +249,6 @@ class QuickJudge:
             Reason.LEASE: leased,
         }
         return kept, condemned, newest
-
-    def _is_leased(self, end: str, newer: str) -> bool:
-        """Whether a lease needs the slice with this ending of its name, which is superseded by that of the other."""
-        begins, ends = self._times[end], self._times[newer]
-        assert begins is not None
-        return any(lease.needs(begins, ends) for lease in self.leases)
 
 
 def _without_metafile(names: Sequence[str]) -> Sequence[str]:

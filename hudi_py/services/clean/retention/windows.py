@@ -19,7 +19,7 @@ from hudi_py.timeline.timeline import Timeline
 
 def reaching_back(leases: Iterable[Lease], window: Instant | None, last_commit: str) -> tuple[Lease, ...]:
     """
-    The leases that need more than a clean keeps anyway.
+    The leases that need more than a clean keeps anyway; of those that need the same, one.
 
     Args:
         leases: All leases in force.
@@ -28,7 +28,8 @@ def reaching_back(leases: Iterable[Lease], window: Instant | None, last_commit: 
     """
     # Behind this time a clean may delete, so only leases that reach back further change its plan.
     start = last_commit if window is None else window.requested_time
-    return tuple(lease for lease in leases if lease.floor < start)
+    back = (lease for lease in leases if lease.floor < start)
+    return tuple({(each.instant, each.pending, each.is_consumer): each for each in back}.values())
 
 
 def keeps_of(
