@@ -42,7 +42,12 @@ class LockProvider(Protocol):
         """
 
     def is_ours(self) -> bool:
-        """Whether it is still held by us."""
+        """
+        Whether it is still held by us.
+
+        Raises:
+            StorageError: The service did not answer, so nobody knows.
+        """
 
     def holder(self) -> str:
         """Text for those who wait: which lock it is, its holder, and since when it is held."""

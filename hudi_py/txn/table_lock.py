@@ -17,7 +17,7 @@ from hudi_py.config import keys
 from hudi_py.config.lock import LockConfig, LockKind, check_lock_provider, lock_config
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, ConflictError, HudiError, OutcomeUnknown, ServiceFailed, StorageError
-from hudi_py.runtime.clock import SLEEP, Clock
+from hudi_py.runtime.clock import MONOTONIC, SLEEP, Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 from hudi_py.storage.factory import open_storage
@@ -137,8 +137,15 @@ class TableLock:
         """Nothing: looked for when the lock was taken."""
 
     def check(self) -> None:
-        """See `Lock`."""
-        if self._depth and not self._provider.is_ours():
+        """See `Lock`. Also raises StorageError: nobody knows whether it is still held."""
+        try:
+            is_ours = not self._depth or self._provider.is_ours()
+        except StorageError as error:
+            raise StorageError(
+                f"{error}. So nobody knows whether the lock of {self._storage.root} is still held here, and nothing "
+                "was completed; try again when it can be asked"
+            ) from error
+        if not is_ours:
             raise ConflictError(f"{self._lost} may be running; nothing was completed, try again")
 
     @cached_property
@@ -230,8 +237,10 @@ class TableLock:
 
     def _acquire(self, purpose: str) -> None:
         config = self._config
+        inside_s = -MONOTONIC()  # some providers wait by themselves
         if self._tried(purpose):
             return
+        inside_s += MONOTONIC()
         log.warning("lock.waiting", purpose=purpose, holder=self._provider.holder())
         waited_ms = 0
         pauses_ms = list(_pauses_ms(config))
@@ -241,8 +250,10 @@ class TableLock:
                 break
             self._sleep(pause_ms / 1000)
             waited_ms += pause_ms
+            inside_s -= MONOTONIC()
             if self._tried(purpose):
                 return
+            inside_s += MONOTONIC()
         # The locks of services end by themselves some time after their holder; files may stay.
         is_file = config.kind in (LockKind.FILE, LockKind.LEASE)
         way_out = (
@@ -252,7 +263,8 @@ class TableLock:
         )
         why_short = " only, because its holder is most likely dead" if is_old else ""
         raise LockHeld(
-            f"{self._provider.holder()}; {purpose} waited {waited_ms // 1000} s for it{why_short}: try again{way_out}"
+            f"{self._provider.holder()}; {purpose} waited {waited_ms // 1000 + int(inside_s)} s for it{why_short}: try "
+            f"again{way_out}"
         )
 
     def _tried(self, purpose: str) -> bool:

@@ -15,11 +15,15 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from hudi_py.config import keys
 from hudi_py.config.lock import ZookeeperConfig
 from hudi_py.errors import ConfigError, StorageError
+from hudi_py.runtime.clock import MONOTONIC, Seconds
 from hudi_py.runtime.log import log
 
 if TYPE_CHECKING:
@@ -34,13 +38,14 @@ class ZookeeperLock:
     Args:
         config: Servers, path and time-outs.
         wait_ms: How long an attempt waits in the queue of contenders.
+        seconds: Stopwatch that tells how long no server has answered.
     """
 
-    def __init__(self, config: ZookeeperConfig, wait_ms: int) -> None:
+    def __init__(self, config: ZookeeperConfig, wait_ms: int, seconds: Seconds = MONOTONIC) -> None:
         _require_kazoo()
         # Kazoo's own words about connections; what comes of them is in our errors.
         logging.getLogger("kazoo").addHandler(logging.NullHandler())
-        self._config, self._wait_ms = config, wait_ms
+        self._config, self._wait_ms, self._seconds = config, wait_ms, seconds
         self._client: KazooClient | None = None
         self._lock: Any = None
         self._waits = False
@@ -53,8 +58,11 @@ class ZookeeperLock:
         waits, self._waits = self._waits, True
         patience_s = self._wait_ms / 1000 if waits else _AT_ONCE_S
         try:
-            lock = self._new_lock(self._connected(), purpose)
-            if lock.acquire(timeout=patience_s):
+            client = self._connected()
+            lock = self._new_lock(client, purpose)
+            with self._ended_after(client, patience_s):
+                is_taken = lock.acquire(timeout=patience_s)
+            if is_taken:
                 self._lock, self._waits = lock, False
         except LockTimeout:
             pass
@@ -72,24 +80,40 @@ class ZookeeperLock:
 
     def release(self) -> None:
         """See `LockProvider`. The end of the session deletes the node."""
-        if not self.is_ours():
-            log.warning("lock.lost", path=self._where)
-        self._close()
+        try:
+            if not self.is_ours():
+                log.warning("lock.lost", path=self._where)
+        except StorageError as error:
+            log.warning("lock.lost", path=self._where, why=str(error))
+        finally:
+            self._close()
 
     def is_ours(self) -> bool:
-        """See `LockProvider`. False, too, if ZooKeeper does not answer: nobody knows who holds it then."""
-        from kazoo.exceptions import KazooException
+        """
+        See `LockProvider`.
+
+        ZooKeeper may restart at this moment, and the session outlive that; so it is asked again in its time-out.
+        """
+        from kazoo.exceptions import ConnectionLoss, KazooException
         from kazoo.handlers.threading import KazooTimeoutError
 
         if self._lock is None or self._client is None:
             return False
-        try:
-            # Asked of the server: a process that was stopped believes in its session long after it has ended. With a
-            # time-out, as a request of a client that is not connected waits for ever.
-            asked = self._client.exists_async(f"{self._config.path}/{self._lock.node}")
-            stat = asked.get(timeout=self._config.connection_timeout_ms / 1000)
-        except (KazooException, KazooTimeoutError):
-            return False
+        patience_s = self._config.connection_timeout_ms / 1000
+        until = self._seconds() + patience_s
+        while True:
+            try:
+                # Asked of the server: a process that was stopped believes in its session long after it has ended. With
+                # a time-out, as a request of a client that is not connected waits for ever.
+                asked = self._client.exists_async(f"{self._config.path}/{self._lock.node}")
+                stat = asked.get(timeout=max(0.0, until - self._seconds()))
+                break
+            except ConnectionLoss:  # asked again, the request waits until there is a connection
+                continue
+            except KazooException:  # the session has ended
+                return False
+            except KazooTimeoutError as error:
+                raise StorageError(f"{self._where}: ZooKeeper did not answer for {patience_s:g} s") from error
         session = self._client.client_id  # none if it ended since ZooKeeper answered
         return stat is not None and session is not None and stat.ephemeralOwner == session[0]
 
@@ -99,10 +123,13 @@ class ZookeeperLock:
         from kazoo.handlers.threading import KazooTimeoutError
 
         try:
-            names = self._new_lock(self._connected(), "").contenders()
+            client = self._connected()
+            with self._ended_after(client, 0):
+                names = self._new_lock(client, "").contenders()
         except (KazooException, KazooTimeoutError):
-            names = []
-        self._close()
+            return f"{self._where} is held by another writer, or was, for ZooKeeper does not answer now"
+        finally:
+            self._close()
         # Curator leaves its nodes empty.
         who = (names[0] or "which does not name itself") if names else "which released it just now"
         return f"{self._where} is held by another writer, {who[:_SHOWN_MAX]}"
@@ -120,22 +147,53 @@ class ZookeeperLock:
             client.start(timeout=self._config.connection_timeout_ms / 1000)
         return self._client
 
+    @contextmanager
+    def _ended_after(self, client: KazooClient, patience_s: float) -> Iterator[None]:
+        """
+        End the client, and with it the session, unless the body ends in the time for answers and *patience_s* more.
+
+        Requests of kazoo wait for ever where no server is there any more.
+
+        Raises:
+            KazooTimeoutError: It was ended.
+        """
+        from kazoo.handlers.threading import KazooTimeoutError
+
+        is_ended = threading.Event()
+        timer = threading.Timer(patience_s + self._config.connection_timeout_ms / 1000, _stop, [client, is_ended])
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+            # Whatever kazoo made of it: it takes a client that was ended for a lock that is held by another one.
+            if is_ended.is_set():
+                raise KazooTimeoutError("no answer")
+
     def _new_lock(self, client: KazooClient, purpose: str) -> Any:
         return _mutex_class()(
             client, self._config.path, f"hudi_py {purpose} on {socket.gethostname()} (process:{os.getpid()})"
         )
 
     def _close(self) -> None:
-        from kazoo.exceptions import KazooException
-
         client, self._client, self._lock = self._client, None, None
         if client is None:
             return
         try:
             client.stop()
             client.close()
-        except KazooException as error:  # ZooKeeper ends the session itself after its time-out
+        except Exception as error:  # noqa: BLE001 - ZooKeeper ends the session itself; kazoo raises plain ones, too
             log.warning("lock.session_not_closed", path=self._where, why=repr(error))
+
+
+def _stop(client: KazooClient, is_ended: threading.Event) -> None:
+    from kazoo.exceptions import KazooException
+
+    is_ended.set()
+    with suppress(KazooException):  # told when the lock is given up
+        client.stop()
 
 
 def _mutex_class() -> type:
