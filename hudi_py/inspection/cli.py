@@ -34,6 +34,6 @@ def main() -> None:
     and why. An unknown setting is an error, unless --allow-unknown-conf is given.
 
     Exit codes: 0 done; 1 failed; 2 wrong usage or settings; 3 problems were found; 4 another process interferes, try
-    again; 5 no table, or an unsupported one; 6 some of many tables failed; 7 --exit-code: there is more to do;
+    again; 5 no table, or an unsupported one; 6 some of many tables failed; 7 more to do, with --exit-code;
     124 stopped by --timeout; 130 Ctrl-C; 143 SIGTERM. See docs/exit-codes.md.
     """

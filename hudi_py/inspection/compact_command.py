@@ -10,7 +10,7 @@ import click
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
-from hudi_py.inspection.options import Common, at_most_one, command
+from hudi_py.inspection.options import ONE_OF_MANY, Common, at_most_one, command
 from hudi_py.inspection.say import say
 from hudi_py.model.words import counted, shell_word
 
@@ -56,7 +56,14 @@ def compact(
     at_most_one(given | {"--exit-code": exit_code})
     opened = common.open(table)
     now = common.planning_time(opened)
-    if dry_run:
+    if ONE_OF_MANY.get() and not opened.is_merge_on_read and execute is None and cancel is None:
+        # Alone it is refused: whoever names this one table is mistaken. Of a lake most tables may be of this kind.
+        from hudi_py.inspection.report import rewrite_report
+
+        empty = {"would_schedule": False, "plan": {"operations": []}}
+        found = empty if dry_run else rewrite_report((), f"{_word(logs=False)}s", ())
+        print_json({**found, "reason": "a copy-on-write table has no log files to compact"})
+    elif dry_run:
         opened = opened.rehearsal()
         _dry_run(common, opened, _service(opened, now, logs=logs), logs=logs)
     elif cancel is not None:

@@ -26,7 +26,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.inspection.fleet_budget import Budget
 from hudi_py.inspection.metrics_file import collected
 from hudi_py.inspection.open_metrics import Sample
-from hudi_py.inspection.options import MORE_TO_DO
+from hudi_py.inspection.options import MORE_TO_DO, ONE_OF_MANY
 from hudi_py.inspection.output_file import table_around
 from hudi_py.inspection.still_running import is_beat
 from hudi_py.inspection.termination import EXIT_CODE as TERMINATED
@@ -241,10 +241,13 @@ def run_one(table: str, argv: Sequence[str], *, measures: bool = False) -> Outco
         stack.enter_context(contextlib.redirect_stderr(err))
         if measures:
             samples = stack.enter_context(collected()).samples
+        mark = ONE_OF_MANY.set(True)
         try:
             main(list(argv))
         except SystemExit as stopped:
             code = stopped.code
+        finally:
+            ONE_OF_MANY.reset(mark)
     # A text in SystemExit is a message, which Python prints and turns into code 1.
     exit_code = code if isinstance(code, int) else (0 if code is None else 1)
     text = out.getvalue()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 
 MORE_TO_DO: Final = 7
+ONE_OF_MANY: Final = ContextVar("ONE_OF_MANY", default=False)
+"""Whether the table is one of a run over many, some of which are of another kind than the command is for."""
 """Exit code, on request, of a run that one of its limits ended early."""
 _LEVELS: Final = ("warning", "info", "debug")
 

@@ -243,6 +243,9 @@ def _brief(document: Any) -> str:
         return ""
     if "error" in document:
         return str(document["error"].get("message", ""))
+    is_idle = not document.get("would_schedule") and not document.get("pending")
+    if is_idle and isinstance(document.get("reason"), str):
+        return f"nothing: {document['reason']}"
     if "needs_cleaning" in document:
         files, size = clean_outlook(document)
         return f"{counted(files, 'file')}, {human_bytes(size)}"

@@ -175,6 +175,22 @@ def test_a_signal_ends_the_run_and_not_one_table(run, lake, tmp_path, monkeypatc
     assert (tmp_path / "journal").read_text() == ""
 
 
+def test_compact_leaves_out_tables_without_log_files(run, lake, tmp_path):
+    """A lake has tables of both kinds; one that is named alone is refused, and so is an instant that it cannot have."""
+    for words in (("--dry-run",), ()):
+        result = run("compact", "--tables", tmp_path, *words, "--json", *ALONE)
+        assert result.code == 0
+        found = {table: line["result"] for table, line in lines(result).items()}
+        assert [
+            table for table, each in found.items() if each.get("reason", "").startswith("a copy-on-write")
+        ] == sorted(lake[:2])
+        assert all({"would_schedule", "plan"} <= set(each) for each in found.values()) == bool(words)
+    said = run("compact", "--tables", tmp_path, *ALONE).out
+    assert f"ok      {lake[0]}  nothing: a copy-on-write table" in said
+    assert run("compact", lake[0]).code == 2
+    assert run("compact", "--tables", lake[0], "--cancel", "20261121063000000", *ALONE).code == 6
+
+
 def test_a_table_with_more_to_do_has_not_failed(run, lake, tmp_path):
     """``--exit-code``: its line and the exit code say so, and the next run with the same journal takes it again."""
     journal, listed = tmp_path / "journal", tmp_path / "two.txt"
