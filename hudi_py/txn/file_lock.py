@@ -69,6 +69,10 @@ class FileLock:
         self._path = f"{folder}/{NAME}" if folder else NAME
         self._content = b""
 
+    def is_in(self, storage: Storage) -> bool:
+        """Whether the file lies in *storage*."""
+        return self._storage is storage
+
     def try_acquire(self, purpose: str) -> bool:
         """See `LockProvider`."""
         self._content = self._described(purpose)

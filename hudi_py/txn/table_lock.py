@@ -117,12 +117,13 @@ class TableLock:
 
         Raises:
             ConfigError: The provider is not supported, or not on this storage.
-            StorageError: Its service does not answer.
+            StorageError: Its service does not answer, or no file can be created in its folder.
             ConflictError: Another writer holds it.
         """
-        _ = self._provider
-        # A lock that is a file would itself create the table's folder, and its storage is that of the table.
-        if self._config.kind in (LockKind.ZOOKEEPER, LockKind.DYNAMODB):
+        # A lock that is a file in the table would itself create the table's folder.
+        provider = self._provider
+        is_elsewhere = isinstance(provider, FileLock) and not provider.is_in(self._storage)
+        if is_elsewhere or self._config.kind in (LockKind.ZOOKEEPER, LockKind.DYNAMODB):
             with self.held("creation of the table"):
                 pass
 

@@ -67,7 +67,10 @@ def test_a_service_that_does_not_answer_leaves_no_empty_table(tmp_path, value):
 
 
 def test_a_folder_in_which_nothing_can_be_created_is_named(tmp_path):
-    """It is a setting, and not a folder of the table."""
+    """It is a setting, and not a folder of the table, and no empty table is left."""
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match=r"hoodie\.write\.lock\.filesystem\.path=.*/file has to be a folder"):
         written(tmp_path / "t", {**FILE, "filesystem.path": str(tmp_path / "file")})
+    assert not (tmp_path / "t").exists()
+    written(tmp_path / "t", {**FILE, "filesystem.path": str(tmp_path / "folder")})
+    assert hudi_py.open_table(tmp_path / "t").rows().to_arrow().num_rows == 1
