@@ -66,7 +66,7 @@ class WrittenRanges:
     def is_known(self, time: str) -> bool:
         """
         Whether there was a write of that time: one of the active timeline as it is now, one that a rollback or restore
-        undid, or an archived one; true as well if the archive cannot be read.
+        undid, or an archived one; true as well if the archive cannot be read, or begins later.
         """
         store = self.contents.store
         # Loaded again: a write that began after the snapshot was opened may have appended to a file meanwhile.
@@ -75,7 +75,8 @@ class WrittenRanges:
         if undoing(self.contents, [time]) is not None:
             return True
         try:
-            if any(each.requested_time == time for each in load_archived(store.storage, store.config).instants):
+            archived = {each.requested_time for each in load_archived(store.storage, store.config).instants}
+            if time in archived or time < min(archived, default=time):
                 return True
             return any(time in undone for undone in load_archived_rollbacks(store.storage, store.config).values())
         except (CorruptMetadata, NotFound) as error:

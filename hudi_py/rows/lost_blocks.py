@@ -60,7 +60,7 @@ def refuse_lost(found: Scanned, root: str, partition_path: str, written: Written
                 f"{said}, but the completed commit {writer.time} wrote there: the block is damaged, its rows are lost, "
                 f"older rows would be shown. {WAY_OUT}"
             )
-        if not written.is_known(time):
+        if _may_be_of_an_archived_commit(placed, found, written) and not written.is_known(time):
             raise CorruptMetadata(
                 f"{said}, and there was no such write, according to the timeline, its rollbacks and the archive: the "
                 f"block may be damaged, and older rows would be shown. {WAY_OUT}; hudi-py read --read-optimized shows "
@@ -75,6 +75,27 @@ def refuse_lost(found: Scanned, root: str, partition_path: str, written: Written
                 f"{root}/{path} holds a block at byte {offset} that a rollback block takes back, but its commit {time} "
                 f"is completed: older rows would be shown. If it was rolled back meanwhile, read again. {WAY_OUT}"
             )
+
+
+def _may_be_of_an_archived_commit(placed: Placed, found: Scanned, written: WrittenRanges) -> bool:
+    """
+    Whether a completed commit that is archived by now may have written a block that no active commit wrote.
+
+    If none can, it is of a write that failed, even one whose instants somebody deleted by hand: such tables are read.
+    """
+    log, block = placed
+    time = block.header[HeaderKey.INSTANT_TIME]
+    if written.names_writes and log.instant_time == time:  # twice the same time is no damage
+        return False
+    # Archival takes the oldest commits. So they wrote nothing to a slice that began later, or behind an active one.
+    start = min(written.completed, default="")
+    if log.instant_time >= start:
+        return False
+    here = (*log.order, block.offset)
+    return not any(
+        (*log.order, block.offset) < here and block.header[HeaderKey.INSTANT_TIME] in written.completed
+        for log, block in found.blocks
+    )
 
 
 def _place(placed: Placed, partition_path: str) -> tuple[str, int, int]:

@@ -101,3 +101,18 @@ def test_a_rollback_block_takes_back_no_completed_commit(target, tmp_path):
         return
     with pytest.raises(CorruptMetadata, match="takes back"):
         shown(path)
+
+
+@VERSIONS
+@pytest.mark.parametrize("archives", [False, True])
+def test_the_block_of_a_write_whose_instants_were_deleted_by_hand_is_left_out(version, archives, tmp_path):
+    """As by Apache Hudi: people delete stuck instants, and what completed commits wrote is all there."""
+    keep = {"hoodie.keep.min.commits": 2, "hoodie.keep.max.commits": 3, "hoodie.clean.commits.retained": 1}
+    path, _ = table_with_logs(tmp_path, version, upserts=7, **(keep if archives else {}))
+    timeline = hudi_py.open_table(str(path)).timeline
+    last = timeline.writes.completed()[-1].requested_time
+    assert (len(timeline.writes.completed()) < 8) == archives
+    for file in (path / ".hoodie").rglob(f"{last}*"):
+        if file.is_file():
+            file.unlink()
+    assert shown(path) == {"a": 6, "b": 0}
