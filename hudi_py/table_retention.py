@@ -11,6 +11,7 @@ import attrs
 
 from hudi_py.config.arguments import check_callables, check_flags, check_known
 from hudi_py.errors import ConfigError
+from hudi_py.runtime.told_time import warn_of_time_to_come
 from hudi_py.table_rewriting import TableRewriting
 from hudi_py.table_writing import TableWriting
 from hudi_py.timeline.policy_file import load_policy
@@ -309,6 +310,7 @@ class TableRetention(TableWriting, TableRewriting):
         report = ExpiryReport(plan=plan, is_dry_run=dry_run)
         if dry_run or not plan.expired:
             return report
+        warn_of_time_to_come(now, self._store.clock, "expiry of partitions")
         words = commit_words(extra_metadata={"hudi_py.expiry": plan.rule})
         written = self._changed_by(
             lambda writer: writer.drop_partitions(plan.expired, words, lambda: service.refuse_changed(plan.expired))

@@ -19,6 +19,7 @@ from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.model.instant import Action, Instant
 from hudi_py.runtime.clock import Deadline
 from hudi_py.runtime.log import log
+from hudi_py.runtime.told_time import warn_of_time_to_come
 from hudi_py.services.clean.executing.execute import execute_clean
 from hudi_py.services.clean.executing.undone import refuse_under_undoing
 from hudi_py.services.clean.executing.watch import Reporter
@@ -122,6 +123,7 @@ class CleanService:
         if not self.config.services_enabled:
             return None
         permit = self.permit()
+        warn_of_time_to_come(self.now, self.contents.store.clock, "clean")
         self._purge_leases()
         deadline = deadline or self.planner.deadline()
         self._remove_expired(deadline)
@@ -265,6 +267,7 @@ class CleanService:
         if not self.config.services_enabled:
             return []
         permit = permit or self.permit()
+        warn_of_time_to_come(self.now, self.contents.store.clock, "clean")
         self._refuse_others()
         self._purge_leases()
         deadline = self.planner.deadline()

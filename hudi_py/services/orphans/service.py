@@ -29,6 +29,7 @@ from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import EPOCH, format_instant_time, parse_instant_time
 from hudi_py.model.records import CleanMetadata
 from hudi_py.runtime.log import log
+from hudi_py.runtime.told_time import warn_of_time_to_come
 from hudi_py.services.check.facts import FewFiles, InstantFacts, TableFacts
 from hudi_py.services.check.gather import gather
 from hudi_py.services.check.judge_files import Expectation
@@ -118,6 +119,7 @@ class OrphanService:
         if self.action is OrphanAction.SHOW:
             return self.plan()
         permit = self._store.deletion.permit("the removal of orphans")  # before the search, which takes long
+        warn_of_time_to_come(self.now, self._store.clock, "removal of orphans")
         report, suspects, early = self._search()
         self._refuse(report)
         if not (report.to_remove or report.empty_folders):
@@ -165,7 +167,18 @@ class OrphanService:
         )
         if not suspects:
             return report, suspects, early
-        return self._judged(report, suspects, early), suspects, early
+        judged = self._judged(report, suspects, early)
+        if self.inventory is not None:
+            self._tell_gone(suspects, judged)
+        return judged, suspects, early
+
+    def _tell_gone(self, suspects: Sequence[OrphanFile], judged: OrphanReport) -> None:
+        """Files of an inventory that are not there: deleted since, or their paths are not as the table has them."""
+        there = {verdict.file.path for verdict in judged.verdicts}
+        gone = [each.path for each in suspects if each.path not in there]
+        gone = [path for path in gone if not is_within(path, judged.other_tables)]
+        if gone and not judged.doubts:
+            log.warning("orphans.inventory.not_there", inventory=self.inventory, files=len(gone), such_as=gone[0])
 
     def _folders(self, others: Callable[[str], None]) -> Iterator[Folder]:
         if self.inventory is not None:

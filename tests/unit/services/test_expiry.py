@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -150,6 +151,18 @@ def test_expired_rows_are_gone_and_all_others_stay(version):
 def test_by_creation_the_partition_that_was_written_to_expires_too():
     """The metafile tells when it was created."""
     assert set(aged().expire_partitions(days=50, by="creation", dry_run=True).plan.expired) == {"eu", "us"}
+
+
+def test_a_time_to_come_is_told_by_a_run_that_drops(caplog):
+    """The days are counted from it, so partitions go that are young; to look at it is what it is for."""
+    table = aged()
+    later = table.contents.store.clock.now() + timedelta(days=60)
+    for dry_run, told in ((True, 0), (False, 1)):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, logger="hudi_py"):
+            found = table.expire_partitions(days=50, now=later, dry_run=dry_run)
+            assert set(found.plan.expired) == {"eu", "us"}
+        assert sum("run.time_to_come" in each.getMessage() for each in caplog.records) == told
 
 
 @pytest.mark.parametrize("layout", [1, 2])
