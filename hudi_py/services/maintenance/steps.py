@@ -87,6 +87,13 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         left_out = forbidden()
         if left_out is not None:
             return left_out
+        # Before the clean's limits are taken: what this deletes counts, too; its bytes are not known.
+        undone = table.services.failed_writes().with_clean()
+        files = {time: "a failed write, rolled back" for each in undone for time in each.commits_rollback}
+        budget.spend(sum(each.total_files_deleted for each in undone), 0)
+        over = budget.why_over(deletes=True)
+        if over:
+            return ChoreResult(f"rollback of failed writes; the clean is left for the next run: {over}", files)
         # Sizes are read for whoever hears of the progress.
         hears = {} if budget.size_bytes is None else {"on_progress": lambda _: None}
         config = table.services.clean_config(**budget.limits(table.settings))
@@ -95,10 +102,11 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         results = table.run_clean(attrs.evolve(service, empties_quarantine=False))
         for each in results:
             budget.spend(each.deleted_count, each.bytes_freed)
-        files = {path: f"clean {each.instant} removed it" for each in results for path in each.deleted_files}
-        if not results:
+        files |= {path: f"clean {each.instant} removed it" for each in results for path in each.deleted_files}
+        if not results and not undone:
             return ChoreResult("nothing to delete", is_due=False)
-        return ChoreResult(", ".join(f"clean {result.instant}" for result in results), files)
+        done = ["rollback of failed writes"] if undone else []
+        return ChoreResult(", ".join([*done, *(f"clean {result.instant}" for result in results)]), files)
 
     def due_tags() -> ChoreResult:
         due = table.services.savepoint().creatable_tags(table.services.tag_schedule)

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from hudi_py.errors import ConfigError
+from hudi_py.model.instant import State
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.services.maintenance.service import Chore
 from hudi_py.table import Table
@@ -123,3 +124,21 @@ def test_wrong_limits_are_refused(limits):
     """Before the first step."""
     with pytest.raises(ConfigError, match="max_"):
         opened(history()).maintain(**limits)
+
+
+def test_what_rollbacks_of_failed_writes_delete_counts_too():
+    """A limit is of the run: with three files gone by the rollback, a clean of as many is left for the next run."""
+    builder = history()
+    builder.commit(at(15), {"r0": ["h", "i", "j"]}, state=State.INFLIGHT)
+    builder.clock.move(timedelta(seconds=1))
+    settings = {"hoodie_py.clean.quarantine": False, "hoodie.clean.failed.writes.policy": "LAZY"}
+    before = lying(builder)
+    clean = steps(opened(builder, **settings).maintain(max_deletes=3))[Chore.CLEAN]
+    assert clean.is_done
+    assert "rollback of failed writes" in clean.found.why
+    assert "as many files" in clean.found.why
+    assert lying(builder) == (before[0] - 3, before[1])
+    assert clean.found.files == {at(15): "a failed write, rolled back"}
+    clean = steps(opened(builder, **settings).maintain(max_deletes=3))[Chore.CLEAN]
+    assert clean.found.why.startswith("clean ")
+    assert before[0] - 6 <= lying(builder)[0] < before[0] - 3
