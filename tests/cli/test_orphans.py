@@ -6,6 +6,8 @@ import csv
 import os
 import shutil
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hudi_py
@@ -85,6 +87,58 @@ def test_an_inventory_is_read_in_place_of_the_folders(run, table, tmp_path):
     assert shown["orphans"][0]["verdict"] == "young"
     inventory.write_text("path,size\n")
     assert run("orphans", path, "--inventory", inventory).code == 2
+
+
+def listed(path, inventory, *, prefix="", change=str, mtime=1_600_000_000, encoding="utf-8"):
+    """An inventory of all files of a table."""
+    with inventory.open("w", newline="", encoding=encoding) as text:
+        writer = csv.writer(text)
+        writer.writerow(("path", "size", "mtime"))
+        for each in sorted(path.rglob("*")):
+            if each.is_file():
+                name = change(each.relative_to(path).as_posix())
+                writer.writerow((f"{prefix}{name}", each.stat().st_size, mtime))
+    return inventory
+
+
+def test_an_inventory_that_is_no_inventory_of_the_table_is_refused(run, table, tmp_path):
+    """Of another bucket it would look like a table in order; cut off, or with times that are none, it is refused."""
+    path = table("cow_archived-1.1.1")
+    file = stray(path)
+    inventory = tmp_path / "inventory.csv"
+    for wrong in ({"prefix": "s3://other/trips/"}, {"prefix": f"{path}_old/"}, {"mtime": "inf"}, {"mtime": "nan"}):
+        done = run("orphans", path, "--inventory", listed(path, inventory, **wrong))
+        assert (done.code, "nothing was done" in done.err) == (2, True), done.err
+    inventory.write_text("path,size,mtime\n")
+    assert run("orphans", path, "--inventory", inventory).code == 2
+    columns = {"path": [file], "size": [1], "mtime": [1]}
+    pq.write_table(pa.table(columns), tmp_path / "whole.parquet")
+    whole = (tmp_path / "whole.parquet").read_bytes()
+    for end in (0, 3, len(whole) // 2, len(whole) - 1):
+        (tmp_path / "cut.parquet").write_bytes(whole[:end])
+        done = run("orphans", path, "--inventory", tmp_path / "cut.parquet")
+        assert (done.code, "nothing was done" in done.err) == (2, True), (end, done.err)
+    assert (path / file).exists()
+
+
+def test_an_inventory_with_a_mark_of_the_byte_order_is_read(run, table, tmp_path):
+    """Spreadsheets write it."""
+    path = table("cow_archived-1.1.1")
+    file = stray(path)
+    inventory = listed(path, tmp_path / "inventory.csv", encoding="utf-8-sig")
+    shown = run("orphans", path, "--dry-run", "--inventory", inventory, "--json").json
+    assert [each["path"] for each in shown["orphans"]] == [file]
+
+
+def test_files_of_an_inventory_that_are_not_there_are_told(run, table, tmp_path):
+    """Whose paths are encoded for URLs: their orphans are not found, which must not look like none."""
+    path = table("cow_archived-1.1.1")
+    stray(path)
+    inventory = listed(path, tmp_path / "inventory.csv", change=lambda name: name.replace("stray_", "str%61y_"))
+    shown = run("orphans", path, "--dry-run", "--inventory", inventory)
+    assert shown.code == 0, shown.err
+    assert "orphans.inventory.not_there" in shown.err
+    assert "str%61y_" in shown.err
 
 
 def test_empty_folders_go_the_deepest_first(run, table):

@@ -73,8 +73,9 @@ def read_inventory(file: str, root: str, others: Callable[[str], None]) -> Itera
         others: As for `walk_table`.
 
     Raises:
-        ConfigError: The file cannot be read, or a column is missing or has other values.
+        ConfigError: The file cannot be read, a column is missing or has other values, or it lists no file of the table.
     """
+    is_of_table = False
     folders: dict[str, list[Entry]] = {}
     tables: set[str] = set()
     bare = root.partition("://")[2] or root
@@ -82,8 +83,9 @@ def read_inventory(file: str, root: str, others: Callable[[str], None]) -> Itera
     for number, (path, size, mtime) in enumerate(_inventory_rows(file), 2):
         relative = _relative(str(path), root, bare)
         # Inventories list whole buckets, so most rows may belong to other tables.
-        if relative is None:
+        if not relative:
             continue
+        is_of_table = True
         folder, _, name = relative.rpartition("/")
         # Of no file of the table: its paths are plain, and the same file by another path would look like a stranger.
         if not is_partition_path(folder) and METADATA_FOLDER not in folder.split("/"):
@@ -96,9 +98,15 @@ def read_inventory(file: str, root: str, others: Callable[[str], None]) -> Itera
             continue
         try:
             entry = Entry(name, False, int(size), _milliseconds(mtime))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ConfigError(f"--inventory {file}, row {number}: {error}; nothing was done") from error
         folders.setdefault(folder, []).append(entry)
+    # An inventory of another bucket would read as a table in order.
+    if not is_of_table:
+        raise ConfigError(
+            f"--inventory {file} lists no file of {root}; nothing was done. Its paths are relative to the table, or "
+            "begin with the table's own path or URL"
+        )
     for table in sorted(tables):
         others(table)
     for folder, entries in sorted(folders.items()):
@@ -147,20 +155,29 @@ def bootstrapped_from(properties: Mapping[str, str], root: str) -> str | None:
 def _inventory_rows(file: str) -> Iterator[tuple[Any, Any, Any]]:
     try:
         if file.lower().endswith(".parquet"):
-            from pyarrow.parquet import ParquetFile
-
-            with ParquetFile(file) as opened:
-                _check_columns(file, opened.schema_arrow.names)
-                for batch in opened.iter_batches(columns=list(_INVENTORY_COLUMNS)):
-                    columns = batch.to_pydict()
-                    yield from zip(*(columns[name] for name in _INVENTORY_COLUMNS), strict=True)
+            yield from _parquet_rows(file)
             return
-        with Path(file).open(newline="", encoding="utf-8") as text:
+        # With a mark of the byte order before it, as spreadsheets write it, too.
+        with Path(file).open(newline="", encoding="utf-8-sig") as text:
             rows = csv.DictReader(text)
             _check_columns(file, rows.fieldnames or ())
             for row in rows:
                 yield row["path"], row["size"], row["mtime"]
     except (OSError, UnicodeError, csv.Error) as error:
+        raise ConfigError(f"--inventory {file} cannot be read: {error}; nothing was done") from error
+
+
+def _parquet_rows(file: str) -> Iterator[tuple[Any, Any, Any]]:
+    from pyarrow.lib import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(file) as opened:
+            _check_columns(file, opened.schema_arrow.names)
+            for batch in opened.iter_batches(columns=list(_INVENTORY_COLUMNS)):
+                columns = batch.to_pydict()
+                yield from zip(*(columns[name] for name in _INVENTORY_COLUMNS), strict=True)
+    except (ArrowException, ValueError, OverflowError) as error:  # cut off, or with times that no calendar has
         raise ConfigError(f"--inventory {file} cannot be read: {error}; nothing was done") from error
 
 
