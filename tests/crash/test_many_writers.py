@@ -76,6 +76,13 @@ def test_two_rollbacks_undo_two_commits_or_the_same_one(version):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_policy_that_comes_between_plan_and_deletion_leaves_no_plan(version):
+    """The process that planned is refused, and Apache Hudi, which knows no policy, would carry the plan out."""
+    assert [each for each in violations(version, ("clean", "policy"), 1) if each is not None] == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("rollback", "maintain"), ("rollback", "rollback")])
 def test_a_rollback_that_two_carry_out_adds_the_log_files_that_its_record_names(names):
     """The slower one adds none: no metadata table would know it."""

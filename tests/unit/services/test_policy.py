@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from hudi_py.errors import ConfigError, RefusedError
+from hudi_py.model.instant import Action
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.table import Table
 from hudi_py.testing import interruptions
@@ -94,6 +95,20 @@ def test_a_process_that_knows_another_policy_deletes_nothing():
     assert len(data_files(builder.storage)) == 6
     early.refresh().clean(commits_retained=1)  # it knows the policy by now
     assert len(data_files(builder.storage)) == 4
+
+
+@pytest.mark.parametrize("before", [None, KEEP])
+def test_a_clean_that_was_planned_before_a_policy_is_planned_again(before):
+    """Also before the first policy, and by Apache Hudi, which knows none: the policy may keep what it would delete."""
+    builder = history()
+    if before is not None:
+        opened(builder).apply_policy(before)
+    files = data_files(builder.storage)
+    assert opened(builder).services.clean().schedule()
+    opened(builder).apply_policy("[keep]\ncommits = 20")
+    opened(builder).clean()
+    assert data_files(builder.storage) == files
+    assert not opened(builder).timeline.pending(Action.CLEAN)
 
 
 def test_a_crash_while_a_policy_is_applied_leaves_the_old_one_or_the_new():

@@ -48,6 +48,8 @@ from hudi_py.services.clean.result import CleanResult, Outcome, metadata_of, tog
 from hudi_py.storage.deleters import Deleter
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.deletion import Permit
+from hudi_py.timeline.policy_file import PROPERTY
+from hudi_py.timeline.properties_file import read_properties
 from hudi_py.txn.commit import Begun, Requested
 
 TASK_FILES_MAX_TIMED: Final = 500  # where the time is limited: it is looked at between rounds of tasks
@@ -173,10 +175,13 @@ def _begin(recheck: Recheck) -> tuple[Begun, Permit] | CleanResult:
         found = timeline.find(instant.requested_time, Action.CLEAN)
         if found is not None and found.is_completed:
             return _result(instant, contents.clean(found), superseded=True)
+        # Under the lock, as policy and switch are set: from then on, no clean begins.
+        properties = read_properties(store.storage)
+        if recheck.policy is not None:  # this process may know an older one
+            recheck.policy = properties.get(PROPERTY, "")
         if found is None or (found.state is State.REQUESTED and not recheck.is_right):
             return _withdraw(recheck)
-        # Under the lock, as the switch is set: from then on, no clean begins.
-        permit = store.deletion.permit(f"clean {instant.requested_time}")
+        permit = store.deletion.permit(f"clean {instant.requested_time}", properties)
         if not recheck.is_right:
             log.warning(
                 "clean.plan.settled",

@@ -226,8 +226,7 @@ class Recheck:
     @property
     def is_of_other_policy(self) -> bool:
         """Whether it was made under another retention policy than that of the table now."""
-        made_under = self.plan.extra_metadata.get(POLICY)
-        return None not in (made_under, self.policy) and made_under != self.policy
+        return self.policy is not None and self.plan.extra_metadata.get(POLICY, "") != self.policy
 
     @property
     def why(self) -> str:
