@@ -83,7 +83,7 @@ def measured(
         yield
         code = 0
     except BaseException as error:
-        code = _code_of(error)
+        code = code_of(error)
         raise
     finally:
         now = SystemClock().now()
@@ -151,7 +151,8 @@ def _former_successes(path: str, samples: Iterable[Sample]) -> Iterator[Sample]:
     yield from (sample for sample in samples_in(text, _SUCCESS) if sample.labels in ran)
 
 
-def _code_of(error: BaseException) -> int:
+def code_of(error: BaseException) -> int:
+    """Return the exit code of a command that ended with an error."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     if isinstance(error, TimedOut):

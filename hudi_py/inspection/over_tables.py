@@ -6,17 +6,17 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-import attrs
 import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection.failure import SCHEMA_VERSION, WRAPPED, forget_output
-from hudi_py.inspection.fleet_budget import BUDGETS, budget_of, clean_outlook
+from hudi_py.inspection.fleet_budget import BUDGETS, Budget, budget_of, clean_outlook
 from hudi_py.inspection.given_once import refuse_repeated
 from hudi_py.inspection.json_stream import json_text
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
 from hudi_py.inspection.metrics_file import OPTION as METRICS
-from hudi_py.inspection.metrics_file import check_writable, run_samples, write_metrics
+from hudi_py.inspection.metrics_file import check_writable, code_of, run_samples, write_metrics
+from hudi_py.inspection.open_metrics import Sample
 from hudi_py.inspection.options import MORE_TO_DO
 from hudi_py.inspection.say import say, visible, visible_json
 from hudi_py.inspection.table_lists import tables_of
@@ -81,32 +81,58 @@ def _run(names: list[str], command: click.Command | None, rest: list[str], secon
     # Each share contains the limit for one table.
     rest = _without(rest, [each.flag for each in budgets])
     check_writable(path)
+    started, samples, code = MONOTONIC(), list[Sample](), 1
+    try:
+        plan = _plan(names, given, rest, storage_options, seconds, budgets, measures=path is not None)
+        code = _run_all(plan, head, samples, as_json="--json" in rest)
+    except BaseException as error:
+        code = code_of(error)
+        raise
+    finally:
+        if path is not None:
+            of_run = run_samples(" ".join(names), None, code, MONOTONIC() - started, SystemClock().now())
+            write_metrics(path, [*samples, *of_run])
+    return code
+
+
+def _plan(
+    names: Sequence[str],
+    given: Mapping[str, str],
+    rest: Sequence[str],
+    storage_options: Mapping[str, str],
+    seconds: Callable[[], float],
+    budgets: tuple[Budget, ...],
+    *,
+    measures: bool,
+) -> Plan:
     deadline = None if given.get("within") is None else seconds() + _span(given["within"])
-    plan = Plan(
+    return Plan(
         command=tuple(names),
         arguments=tuple(rest),
         tables=tables_of(given["tables"], storage_options),
         parallel=_parallel(given.get("parallel")),
         journal=given.get("resume"),
         is_over=lambda: deadline is not None and seconds() > deadline,
-        measures=path is not None,
+        measures=measures,
         budgets=budgets,
     )
-    started = MONOTONIC()
+
+
+def _run_all(plan: Plan, head: Mapping[str, Any], samples: list[Sample], *, as_json: bool) -> int:
+    """Run a plan, print its lines, add what was measured to *samples* and return the exit code."""
     told: set[str] = set()
-    outcomes = [_printed(each, head, told, as_json="--json" in rest) for each in plan.run()]
-    failed = sum(outcome.has_failed for outcome in outcomes)
-    unfinished = sum(outcome.exit_code == MORE_TO_DO for outcome in outcomes)
-    code = SOME_FAILED if failed else MORE_TO_DO if unfinished else 0
-    if path is not None:
-        now = SystemClock().now()
-        of_run = run_samples(" ".join(names), None, code, MONOTONIC() - started, now)
-        write_metrics(path, [*(sample for outcome in outcomes for sample in outcome.samples), *of_run])
-    skipped = len(plan.tables) - len(outcomes)
-    words = [counted(len(outcomes), "table"), f"{failed} failed"]
+    count = failed = unfinished = 0
+    for outcome in plan.run():
+        _print(outcome, head, told, as_json=as_json)
+        # Of its document nothing is kept: there may be hundreds of tables.
+        samples += outcome.samples
+        count, failed = count + 1, failed + outcome.has_failed
+        unfinished += outcome.exit_code == MORE_TO_DO
+    skipped = len(plan.tables) - count
+    words = [counted(count, "table"), f"{failed} failed"]
     words += [f"{unfinished} with more to do"] if unfinished else []
     say(", ".join([*words, *([f"{skipped} done before"] if skipped else [])]), file=sys.stderr)
-    return code
+    return SOME_FAILED if failed else MORE_TO_DO if unfinished else 0
 
 
 def _find(group: click.Group, arguments: list[str]) -> tuple[list[str], click.Command | None, list[str]]:
@@ -205,7 +231,7 @@ def _span(text: str) -> float:
     return span.total_seconds()
 
 
-def _printed(outcome: Outcome, head: Mapping[str, Any], told: set[str], *, as_json: bool) -> Outcome:
+def _print(outcome: Outcome, head: Mapping[str, Any], told: set[str], *, as_json: bool) -> None:
     """Print the line of a table as soon as it is done, and what it warned of that no table before it did."""
     for note in outcome.notes:
         if note not in told:
@@ -225,12 +251,6 @@ def _printed(outcome: Outcome, head: Mapping[str, Any], told: set[str], *, as_js
     except BrokenPipeError:
         # The work is for the tables, not for who reads about it: the others get theirs, and the exit code tells.
         forget_output()
-    return _without_document(outcome)
-
-
-def _without_document(outcome: Outcome) -> Outcome:
-    """The outcome without its document: those of hundreds of tables are not kept."""
-    return attrs.evolve(outcome, document=None, notes=())
 
 
 def _brief(document: Any) -> str:

@@ -11,6 +11,7 @@ import hudi_py
 from hudi_py.inspection import site_metrics
 from hudi_py.inspection.metrics_file import run_samples, write_metrics
 from hudi_py.inspection.open_metrics import FAMILIES, Sample, metrics_text, samples_in
+from hudi_py.inspection.options import Common
 from hudi_py.inspection.site_metrics import SiteMetrics
 from hudi_py.inspection.table_metrics import timeline_samples
 from hudi_py.model.instant_time import parse_instant_time
@@ -109,6 +110,30 @@ def test_many_tables_are_one_file(run, table, tmp_path):
     fleet = parsed(file.read_text())
     assert of(fleet, "hudi_py_wasted_bytes", table=str(lake / "good")) is not None
     assert of(fleet, "hudi_py_command_exit_code", command="fleet") == 6
+
+
+def test_a_run_over_many_tables_that_ends_early_is_told(run, table, tmp_path, monkeypatch):
+    """By a signal, with the tables that were done, or for want of tables: the last file would say 0 for ever."""
+    good, file = table("cow_cleaned-1.1.1"), tmp_path / "m.prom"
+    words = ("check", "--metrics-file", file, "--parallel", 1)
+    assert run(*words, "--tables", good).code == 0
+    assert of(parsed(file.read_text()), "hudi_py_command_exit_code", command="check") == 0
+    assert run(*words, "--tables", tmp_path / "nowhere").code == 2
+    assert of(parsed(file.read_text()), "hudi_py_command_exit_code", command="check") == 2
+    two = shutil.copytree(good, tmp_path / "two")
+    opened = Common.open
+
+    def interrupted(self, location):
+        if location == str(two):
+            raise KeyboardInterrupt
+        return opened(self, location)
+
+    monkeypatch.setattr(Common, "open", interrupted)
+    (tmp_path / "list.txt").write_text(f"{good}\n{two}\n")
+    assert run(*words, "--tables", tmp_path / "list.txt").code == 130
+    samples = parsed(file.read_text())
+    assert of(samples, "hudi_py_command_exit_code", command="check") == 130
+    assert of(samples, "hudi_py_command_exit_code", command="check", table=str(good)) == 0
 
 
 @pytest.mark.parametrize("name", ['"} 1\nevil 1 {a="', "a\\", "\\n", "tab\tä\u2028", "\ud800", "{}#,=", "x\r# EOF"])
