@@ -117,6 +117,7 @@ def _files(location: Path) -> dict[str, int]:
 
 @pytest.mark.parametrize(("method", "argument"), CALLS)
 def test_what_is_no_value_of_any_argument_is_refused_and_changes_nothing(location, method, argument):
+    """By an error of the library, whatever the argument, and no file of the table is touched."""
     table = hudi_py.open_table(location)
     arguments = _valid(table, method) | {argument: object()}
     before = _files(location)
@@ -127,6 +128,7 @@ def test_what_is_no_value_of_any_argument_is_refused_and_changes_nothing(locatio
 
 @pytest.mark.parametrize(("method", "argument"), CALLS)
 def test_values_of_other_types_are_taken_or_refused_by_name(location, method, argument):
+    """No value makes a call end with an error from the inside of the library."""
     table = hudi_py.open_table(location)
     for value in _WRONG:
         if callable(value) and argument in {"on_progress", "on_group", "may"}:
@@ -137,6 +139,7 @@ def test_values_of_other_types_are_taken_or_refused_by_name(location, method, ar
 
 @pytest.mark.parametrize("function", [hudi_py.open_table, hudi_py.write])
 def test_functions_refuse_what_is_no_value_of_their_arguments(location, function):
+    """As the methods of a table do."""
     before = _files(location)
     valid = {"location": location} | ({"data": _rows(1)} if function is hudi_py.write else {})
     for argument in inspect.signature(function).parameters:
@@ -147,6 +150,7 @@ def test_functions_refuse_what_is_no_value_of_their_arguments(location, function
 
 
 def test_doctor_tells_a_mistake_of_the_call_from_settings_that_contradict(location):
+    """Settings are a finding about the table; an argument that is wrong is an error."""
     contradiction = {"hoodie_py.clean.min.commits": "9", "hoodie_py.clean.max.commits": "3"}
     found = hudi_py.open_table(location, settings=contradiction).doctor()
     assert "settings-contradict" in {each.code for each in found}
