@@ -114,7 +114,7 @@ def load_past(
         try:
             named = list(_written(content) if is_write else _removed(instant.action, content))
             at = 0 if is_write else _moment(contents, instant, content)
-            bounds += (each for each in _bounds(instant, content) if is_counted(each.partition_path))
+            bounds += (KeptBounds(instant, *each) for each in bounds_in(content) if is_counted(each[0]))
         except (AttributeError, TypeError) as error:
             raise CorruptMetadata(f"{instant} does not hold what its action holds: {error}") from error
         partitions.update(path for path, _ in named)
@@ -181,7 +181,16 @@ def _written(content: Any) -> Iterator[tuple[str, list[str]]]:
         yield path, []
 
 
-def _bounds(instant: Instant, content: Any) -> Iterator[KeptBounds]:
+def bounds_in(content: Any) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """
+    Yield the log files of which a commit keeps smallest and largest values: partition path, name, and those of keys.
+
+    Args:
+        content: The commit, with its fields under the names on disk.
+
+    Raises:
+        AttributeError, TypeError: It does not hold what a commit holds.
+    """
     for path, stats in (content.get("partitionToWriteStats") or {}).items():
         for stat in stats:
             columns = [
@@ -198,7 +207,7 @@ def _bounds(instant: Instant, content: Any) -> Iterator[KeptBounds]:
                     for end in ("minValue", "maxValue")
                 )
                 name = str(stat.get("path")).rpartition("/")[2]
-                yield KeptBounds(instant, path, name, frozenset(str(key) for key in keys if key is not None))
+                yield path, name, frozenset(str(key) for key in keys if key is not None)
 
 
 def _removed(action: Action, content: Any) -> Iterator[tuple[str, list[str]]]:

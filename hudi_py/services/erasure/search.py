@@ -3,8 +3,8 @@ Looks into every file of a table that may hold rows or record keys. Read only.
 
 The folders are walked, not listed through the metadata table: a file that nobody lists holds bytes as well. The
 quarantine is looked at before and after them, because a clean or an undo may move files meanwhile. What the timeline,
-its archive, markers and plans hold are names of files, never rows or keys; only commits of table version 6 may hold
-smallest and largest values of their log files.
+its archive, markers and plans hold are names of files, never rows or keys; only commits of table version 6, and copies
+of them that `recover` made, may hold smallest and largest values of their log files.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from hudi_py.fsview.listing import listing_threads, walk_folders
 from hudi_py.mdt.table import METADATA_TABLE_FOLDER
 from hudi_py.model.files import METADATA_FOLDER, PARTITION_METAFILES, join_path, parse_data_file
 from hudi_py.model.instant import Instant
+from hudi_py.services.erasure.copies import trace_in_copy
 from hudi_py.services.erasure.facts import ErasureHolds, ErasurePlace, ErasureTrace
 from hudi_py.services.erasure.indexes import OF_FILES_GONE, IndexSearch
 from hudi_py.services.erasure.past import KeptBounds
@@ -114,9 +115,19 @@ class Search:
             if is_of_files and self.partition not in (None, path):
                 continue
             for entry in [*entries, *self._temporary(folder)]:
-                # Beside the files of a removal there are its manifest, and copies of instants that `recover` made.
-                if is_of_files or parse_data_file(entry.name) is not None:
+                # Beside the files of a removal there is its manifest; beside the removals, what `recover` copied.
+                if folder == quarantine.FOLDER and parse_data_file(entry.name) is None:
+                    yield from self._copied(entry)
+                elif is_of_files or parse_data_file(entry.name) is not None:
                     yield from self._looked_into(folder, entry, ErasurePlace.QUARANTINE)
+
+    def _copied(self, entry: Entry) -> Iterator[Found]:
+        """Copies of instants; their names say nothing of what they hold."""
+        self.files_seen += 1
+        path = join_path(quarantine.FOLDER, entry.name)
+        trace = trace_in_copy(self.storage.read(path), self.partition, self.wanted)
+        if trace is not None:
+            yield Found(quarantine.FOLDER, entry, ErasurePlace.QUARANTINE, trace)
 
     def _in_metadata_table(self) -> Iterator[Found]:
         names = frozenset(path.rpartition("/")[2] for path in self.paths)

@@ -36,6 +36,7 @@ from hudi_py.timeline.timeline import Timeline
 _ATTEMPTS: Final = 3
 _BOOTSTRAP_PATH: Final = "hoodie.bootstrap.base.path"
 _OF_INDEXES: Final = "the metadata table's "
+_BY_HAND: Final = "never by itself: delete it by hand"
 _PAST_IT: Final = (
     "when the metadata table has been compacted and cleaned past it (some commits later, or by hudi-py maintain), or "
     "is made again"
@@ -172,13 +173,15 @@ class ErasureService:
             )
 
     def _in_quarantine(self, each: Found, waits: tuple[str, ...]) -> HeldFile:
+        if each.folder == quarantine.FOLDER:
+            return _held(each, ("recover copied the instant before it removed or replaced it",), (_BY_HAND,))
         name = each.folder.removeprefix(f"{quarantine.FOLDER}/").partition("/")[0]
         try:
             manifest = quarantine.load_manifest(self._storage, name)
         except CorruptMetadata as error:
-            return _held(each, (str(error),), ("never by itself: delete it by hand",))
+            return _held(each, (str(error),), (_BY_HAND,))
         if manifest is None:
-            return _held(each, (f"{name} has no manifest in quarantine",), ("never by itself: delete it by hand",))
+            return _held(each, (f"{name} has no manifest in quarantine",), (_BY_HAND,))
         what = f"clean {name}" if manifest.kind == "clean" else name
         until = f"from {iso_utc(manifest.until_ms)} on, when the quarantine is emptied (hudi-py maintain)"
         if manifest.tag is not None:

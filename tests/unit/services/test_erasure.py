@@ -484,3 +484,24 @@ def holds_rows(storage, path):
     if path.endswith(".parquet") and not path.startswith(".hoodie/timeline"):
         return pq.read_table(io.BytesIO(data)).num_rows > 0
     return ".log." in path and b"key" in data
+
+
+@pytest.mark.parametrize("cut", [0, 1, 20])
+def test_copies_of_commits_that_recover_made_hold_their_values_until_somebody_deletes_them(cut):
+    """Nothing else deletes them; of a damaged one it is unknown whose values they are."""
+    storage = made(6, merge_on_read=True)
+    columns = {"_hoodie_record_key": {"columnName": "_hoodie_record_key", "minValue": "a", "maxValue": "c"}}
+    stats = {"eu": [{"path": "eu/.f_20260101000000000.log.1_0-1-0", "recordsStats": {"val": columns}}]}
+    content = json.dumps({"partitionToWriteStats": stats}).encode()
+    path = f"{quarantine.FOLDER}/20260101000000000.deltacommit"
+    storage.replace(path, content[: len(content) - cut])
+    storage.replace(f"{quarantine.FOLDER}/20260101000000001.rollback.requested", b"Obj\x01")
+    delete(storage, {"id": "a", "region": "eu", "ts": 9}, {"id": "b", "region": "eu", "ts": 9})
+    for key, certain in (("a", not cut), ("b", False)):
+        (held,) = (each for each in erased(storage, keys=key).held if each.place is ErasurePlace.QUARANTINE)
+        assert (held.path, held.trace.holds, held.is_certain) == (path, ErasureHolds.VALUES, certain)
+        assert "by hand" in held.until[0]
+    assert path in {each.path for each in erased(storage, partition="eu").held}
+    assert (path in {each.path for each in erased(storage, partition="us").held}) == bool(cut)
+    storage.delete(path)
+    assert path not in {each.path for each in erased(storage, keys="a").held}
