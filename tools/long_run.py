@@ -3,8 +3,9 @@ Long runs of the random tests: ``python tools/long_run.py histories --sequences 
 
 ``simulation`` runs each pair of writers and services on one table, on table versions 6 and 9, copy-on-write and
 merge-on-read, in every order of their calls with up to ``--bound`` preemptions, and ``--trios`` random sets of three
-with one less, in a random order until ``--minutes`` are over. It prints how many orders there were. ``--without``
-takes the lock, the conflict check, the look at one's own instant or the fence out, and has to find a wrong order.
+with one less, or with ``--drawn`` so many random orders of two preemptions each, in a random order until ``--minutes``
+are over. It prints how many orders there were. ``--without`` takes the lock, the conflict check, the look at one's own
+instant or the fence out, and has to find a wrong order.
 ``--metadata`` gives each table a metadata table with an index of keys, which is compacted every second time.
 ``processes`` lets ``--writers`` real processes change one table, kills and stops some of them, and judges the table; in
 some histories one of them reads the same snapshot under a lease the whole time, one follows the changes, or they go
@@ -53,6 +54,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--bound", type=int, default=2, help="preemptions of a simulated order")
     parser.add_argument("--trios", type=int, default=0, help="random sets of three actors to simulate, too")
+    parser.add_argument("--drawn", type=int, default=0, help="random orders of each set of three, instead of all")
     parser.add_argument("--metadata", action="store_true", help="simulate tables with a metadata table")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="when to begin nothing further")
     parser.add_argument("--without", default="", choices=["", "check", "fence", "lock", "look"])
@@ -112,7 +114,7 @@ def _simulations(given: argparse.Namespace) -> int:
     trios = [(tuple(chance.sample(names, 3)), max(1, given.bound - 1)) for _ in range(given.trios)]
     kinds = ("COPY_ON_WRITE", "MERGE_ON_READ")
     cases = [
-        (version, actors, bound, kind, given.without, given.metadata)
+        (version, actors, bound, kind, given.drawn * (len(actors) > 2), given.without, given.metadata)
         for actors, bound in [*pairs, *trios]
         for version in (6, 9)
         for kind in kinds
@@ -128,7 +130,8 @@ def _simulations(given: argparse.Namespace) -> int:
                 played[len(case[1])] += 1
                 orders[len(case[1])] += number
                 violated += len(found)
-                what = f"version {case[0]}, {case[3]}, {' | '.join(case[1])}, {case[2]} preemptions"
+                bound = f"{case[2]} preemptions" if not case[4] else "drawn"
+                what = f"version {case[0]}, {case[3]}, {' | '.join(case[1])}, {bound}"
                 first = f", the first after {first_s:.1f} s" if found else ""
                 print(f"{what}: {number} orders, {len(found)} wrong{first}, {seconds:.0f} s", flush=True)
                 for each in found[:2]:
@@ -139,18 +142,26 @@ def _simulations(given: argparse.Namespace) -> int:
     return 1 if violated else 0
 
 
-def _simulation(case: tuple[int, tuple[str, ...], int, str, str, bool]) -> tuple[int, list[str], float, float]:
+def _simulation(case: tuple[int, tuple[str, ...], int, str, int, str, bool]) -> tuple[int, list[str], float, float]:
+    import random
     from contextlib import nullcontext
 
     logging.getLogger("hudi_py").setLevel(logging.CRITICAL + 1)
-    from support.many_writers import METADATA, violations
+    from support.many_writers import METADATA, drawn_violations, violations
     from support.taken_out import taken_out
 
-    *actors, without, has_metadata = case
+    version, actors, bound, kind, drawn, without, has_metadata = case
+    settings = METADATA if has_metadata else {}
+    chance = random.Random(repr(case))  # noqa: S311 - repeatable
+    orders = (
+        drawn_violations(version, actors, chance, drawn, kind, **settings)
+        if drawn
+        else violations(version, actors, bound, kind, **settings)
+    )
     started, number, first_s = time.monotonic(), 0, 0.0
     wrong: list[str] = []
     with taken_out(without) if without else nullcontext():
-        for each in violations(*actors, **METADATA if has_metadata else {}):
+        for each in orders:
             number += 1
             if each is not None:
                 first_s = first_s or time.monotonic() - started
