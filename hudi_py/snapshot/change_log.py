@@ -37,7 +37,7 @@ from hudi_py.rows.read import chosen_columns, read_batches
 from hudi_py.snapshot.batches import Batches, Pieces
 from hudi_py.snapshot.beside_clean import which_clean
 from hudi_py.snapshot.change_losses import Losses, with_sizes
-from hudi_py.snapshot.change_plan import Source, Step, is_change, plan_commit
+from hudi_py.snapshot.change_plan import CommitFiles, Source, Step, is_change
 from hudi_py.snapshot.merged_changes import Merges
 from hudi_py.snapshot.range_contents import RangeContents
 from hudi_py.snapshot.window import Window
@@ -379,7 +379,6 @@ def _plan(
     schema: pa.Schema,
 ) -> tuple[Step, ...]:
     store = contents.store
-    has_logs = store.config.table_type is TableType.MERGE_ON_READ
     names: dict[str, frozenset[str]] = {}
     groups: dict[GroupKey, list[BaseFile]] = {}
     steps: list[Step] = []
@@ -395,11 +394,17 @@ def _plan(
         } - names.keys():
             names[path] = frozenset(entry.name for entry in listing.partition(path))
             _add_groups(groups, path, names[path], contained)
-        time, source = instant.requested_time, f"{store.storage.root}/{store.path(instant)}"
-        merges = cache(partial(_merges, contents, contained, schema, instant))
-        here = list(
-            plan_commit(time, metadata, groups, names, mode, source, merges, contained.wrote, has_logs=has_logs)
+        files = CommitFiles(
+            time=instant.requested_time,
+            source=f"{store.storage.root}/{store.path(instant)}",
+            groups=groups,
+            names=names,
+            mode=mode,
+            merges=cache(partial(_merges, contents, contained, schema, instant)),
+            wrote=contained.wrote,
+            has_logs=store.config.table_type is TableType.MERGE_ON_READ,
         )
+        here = list(files.steps(metadata))
         here = losses.noted(instant, here, names)
         # The last one counts: the range can begin after it and be complete.
         last_damaged = next(((instant, each) for each in here if each.missing), last_damaged)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 
@@ -84,52 +85,108 @@ def is_change(metadata: CommitMetadata) -> bool:
     return metadata.operation_type not in _NOT_CHANGES and not metadata.compacted
 
 
-def plan_commit(
-    time: str,
-    metadata: CommitMetadata,
-    groups: Mapping[GroupKey, Sequence[BaseFile]],
-    names: Mapping[str, frozenset[str]],
-    mode: LoggingMode,
-    source: str,
-    merges: Callable[[], Merges],
-    wrote: Callable[[str], CommitMetadata | None],
-    *,
-    has_logs: bool,
-) -> Iterator[Step]:
+@attrs.frozen(kw_only=True)
+class CommitFiles:
     """
-    The steps of one commit. Replaced groups come first: the commit may write the same keys again.
+    The files that a commit wrote to, and the others of their file groups.
 
     Args:
-        time: Its requested time.
-        metadata: What it wrote.
+        time: Requested time of the commit.
+        source: The commit, for messages.
         groups: Existing base files of completed writes, by group, oldest first.
         names: Partition path to names of the existing files.
         mode: What the change logs hold.
-        source: The commit, for messages.
         merges: Returns the file groups around the commit, with their log files.
         wrote: Returns what the completed write of a time wrote.
         has_logs: Whether the table is merge-on-read.
-
-    Raises:
-        UnsupportedTable: Log files are merged in a way that is not served.
-        CorruptMetadata: A commit that updated rows names no change log.
     """
-    for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
-        for file_id in file_ids:
-            if has_logs:
-                merge = merges().of(partition, file_id, (), names.get(partition, ()))
-                missing = () if merge.before is not None else (f"{file_id} before {time}",)
-                yield Step(time=time, source=Source.DELETED, partition_path=partition, merge=merge, missing=missing)
-                continue
-            before = _newest_before(groups, (partition, file_id), time)
-            missing = () if before is not None else (f"{file_id} before {time}",)
-            yield Step(time=time, source=Source.DELETED, partition_path=partition, before=before, missing=missing)
-    for partition, stats in metadata.partition_to_write_stats.items():
-        for stat in stats:
-            if stat.path:
-                step = _planned(time, partition, stat, groups, names, mode, source, merges, wrote)
+
+    time: str
+    source: str
+    groups: Mapping[GroupKey, Sequence[BaseFile]]
+    names: Mapping[str, frozenset[str]]
+    mode: LoggingMode
+    merges: Callable[[], Merges]
+    wrote: Callable[[str], CommitMetadata | None]
+    has_logs: bool
+
+    def steps(self, metadata: CommitMetadata) -> Iterator[Step]:
+        """
+        Plan how to read the changes of the commit. Replaced groups come first: it may write the same keys again.
+
+        Args:
+            metadata: What it wrote.
+
+        Raises:
+            UnsupportedTable: Log files are merged in a way that is not served.
+            CorruptMetadata: A commit that updated rows names no change log.
+        """
+        for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+            for file_id in file_ids:
+                yield self._replaced(partition, file_id)
+        for partition, stats in metadata.partition_to_write_stats.items():
+            for stat in stats:
+                step = self._written(partition, stat) if stat.path else None
                 if step is not None:
                     yield step
+
+    def _replaced(self, partition: str, file_id: str) -> Step:
+        merge = self.merges().of(partition, file_id, (), self.names.get(partition, ())) if self.has_logs else None
+        before = None if self.has_logs else self._newest_before((partition, file_id))
+        is_there = before is not None or (merge is not None and merge.before is not None)
+        missing = () if is_there else (f"{file_id} before {self.time}",)
+        return self._step(Source.DELETED, partition, before=before, merge=merge, missing=missing)
+
+    def _newest_before(self, key: GroupKey) -> BaseFile | None:
+        return next((each for each in reversed(self.groups.get(key, ())) if each.instant_time < self.time), None)
+
+    def _step(self, source: Source, partition: str, **more: Any) -> Step:
+        return Step(time=self.time, source=source, partition_path=partition, **more)
+
+    def _written(self, partition: str, stat: WriteStat) -> Step | None:
+        there = self.names.get(partition, frozenset())
+        name = (stat.path or "").rpartition("/")[2]
+        written = parse_base_file(name, stat.file_size_in_bytes or None)
+        file_id = stat.file_id or ("" if written is None else written.file_id)
+        # By the time that the commit recorded, not by order: a compaction in between also writes base files.
+        before = _of_time(self.groups, (partition, file_id), stat.prev_commit)
+        after = written if name in there else None
+        logs = _change_logs(self.time, file_id, stat, there)
+        if logs:
+            missing = tuple(log for log in logs if log not in there)
+            # A change log without rows names keys; the rows are then looked up in the base files on either side.
+            if self.mode is LoggingMode.KEYS and before is None and stat.num_update_writes + stat.num_deletes:
+                missing += (f"{file_id} of {stat.prev_commit}",)
+            if self.mode is not LoggingMode.BOTH and after is None and stat.num_update_writes + stat.num_inserts:
+                missing += (name,)
+            return self._step(Source.LOGS, partition, logs=logs, before=before, after=after, missing=missing)
+        if written is None:  # a log file of rows: what it changed depends on the slice that it was written to
+            missing = tuple(each for each in _needed(self.time, name, stat, there, self.wrote) if each not in there)
+            merge = self.merges().of(partition, file_id, (name,), there)
+            return self._step(Source.MERGED, partition, merge=merge, missing=missing)
+        # Nothing was there before: records that only delete, which Apache Hudi counts, changed nothing.
+        is_new = stat.prev_commit == _NO_COMMIT and self._newest_before((partition, file_id)) is None
+        if is_new and not stat.num_update_writes:
+            if not stat.num_writes:
+                return None
+            missing = () if after is not None else (name,)
+            return self._step(Source.INSERTED, partition, after=after, missing=missing)
+        # All rows of the file group were deleted, so the rows before are the changes.
+        if stat.num_writes == 0 and stat.num_deletes:
+            missing = () if before is not None else (f"{file_id} of {stat.prev_commit}",)
+            return self._step(Source.DELETED, partition, before=before, missing=missing)
+        # Apache Hudi logs nothing where an insert copied the rows that a file had: the new ones have the commit's time.
+        if stat.num_update_writes == 0 and stat.num_deletes == 0:
+            missing = () if after is not None else (name,)
+            is_partly_new = stat.num_writes != stat.num_inserts
+            return self._step(Source.INSERTED, partition, after=after, is_partly_new=is_partly_new, missing=missing)
+        # The archive of layout 1 does not name the change log, and cleans delete it together with the base file.
+        if stat.cdc_stats is None and after is None:
+            return self._step(Source.LOGS, partition, missing=(name,))
+        raise CorruptMetadata(
+            f"{self.source}: {stat.path} was written with updates or deletes and names no change log, so its changes "
+            "are unknown; perhaps change data capture was switched on later: begin the range after this commit"
+        )
 
 
 def lost_before(step: Step, deleted: Iterable[str], there: Collection[str]) -> tuple[str, ...]:
@@ -158,68 +215,6 @@ def lost_before(step: Step, deleted: Iterable[str], there: Collection[str]) -> t
             and each.name not in there
             and not (isinstance(each, LogFile) and each.is_cdc)
         )
-    )
-
-
-def _planned(
-    time: str,
-    partition: str,
-    stat: WriteStat,
-    groups: Mapping[GroupKey, Sequence[BaseFile]],
-    names: Mapping[str, frozenset[str]],
-    mode: LoggingMode,
-    source: str,
-    merges: Callable[[], Merges],
-    wrote: Callable[[str], CommitMetadata | None],
-) -> Step | None:
-    there = names.get(partition, frozenset())
-    name = (stat.path or "").rpartition("/")[2]
-    written = parse_base_file(name, stat.file_size_in_bytes or None)
-    file_id = stat.file_id or ("" if written is None else written.file_id)
-    # By the time that the commit recorded, not by order: a compaction in between also writes base files.
-    before = _of_time(groups, (partition, file_id), stat.prev_commit)
-    after = written if name in there else None
-    logs = _change_logs(time, file_id, stat, there)
-    if logs:
-        missing = tuple(log for log in logs if log not in there)
-        # A change log without rows names keys; the rows are then looked up in the base files on either side.
-        if mode is LoggingMode.KEYS and before is None and stat.num_update_writes + stat.num_deletes:
-            missing += (f"{file_id} of {stat.prev_commit}",)
-        if mode is not LoggingMode.BOTH and after is None and stat.num_update_writes + stat.num_inserts:
-            missing += (name,)
-        return Step(
-            time=time, source=Source.LOGS, partition_path=partition, logs=logs, before=before, after=after,
-            missing=missing,
-        )  # fmt: skip
-    if written is None:  # a log file of rows: what it changed depends on the slice that it was written to
-        missing = tuple(each for each in _needed(time, name, stat, there, wrote) if each not in there)
-        merge = merges().of(partition, file_id, (name,), there)
-        return Step(time=time, source=Source.MERGED, partition_path=partition, merge=merge, missing=missing)
-    # Nothing was there before: records that only delete, which Apache Hudi counts, changed nothing.
-    is_new = stat.prev_commit == _NO_COMMIT and _newest_before(groups, (partition, file_id), time) is None
-    if is_new and not stat.num_update_writes:
-        if not stat.num_writes:
-            return None
-        missing = () if after is not None else (name,)
-        return Step(time=time, source=Source.INSERTED, partition_path=partition, after=after, missing=missing)
-    # All rows of the file group were deleted, so the rows before are the changes.
-    if stat.num_writes == 0 and stat.num_deletes:
-        missing = () if before is not None else (f"{file_id} of {stat.prev_commit}",)
-        return Step(time=time, source=Source.DELETED, partition_path=partition, before=before, missing=missing)
-    # Apache Hudi logs nothing where an insert copied the rows that a file had: the new ones have the commit's time.
-    if stat.num_update_writes == 0 and stat.num_deletes == 0:
-        missing = () if after is not None else (name,)
-        is_partly_new = stat.num_writes != stat.num_inserts
-        return Step(
-            time=time, source=Source.INSERTED, partition_path=partition, after=after, is_partly_new=is_partly_new,
-            missing=missing,
-        )  # fmt: skip
-    # The archive of layout 1 does not name the change log, and cleans delete it together with the base file.
-    if stat.cdc_stats is None and after is None:
-        return Step(time=time, source=Source.LOGS, partition_path=partition, missing=(name,))
-    raise CorruptMetadata(
-        f"{source}: {stat.path} was written with updates or deletes and names no change log, so its changes are "
-        "unknown; perhaps change data capture was switched on later: begin the range after this commit"
     )
 
 
@@ -268,7 +263,3 @@ def _base_of(own: LogFile, metadata: CommitMetadata | None) -> Iterator[str]:
 
 def _of_time(groups: Mapping[GroupKey, Sequence[BaseFile]], key: GroupKey, time: str | None) -> BaseFile | None:
     return next((each for each in groups.get(key, ()) if each.instant_time == time), None)
-
-
-def _newest_before(groups: Mapping[GroupKey, Sequence[BaseFile]], key: GroupKey, time: str) -> BaseFile | None:
-    return next((each for each in reversed(groups.get(key, ())) if each.instant_time < time), None)
