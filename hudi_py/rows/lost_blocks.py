@@ -50,7 +50,7 @@ def refuse_lost(found: Scanned, root: str, partition_path: str, written: Written
     for placed in found.left_out:
         time = placed[1].header[HeaderKey.INSTANT_TIME]
         # Completed, but not yet at the time or not in the range that is read.
-        if time in written.completed or time in known:
+        if written.is_completed(time) or time in known:
             continue
         path, offset, _ = _place(placed, partition_path)
         said = f"{root}/{path} holds a block at byte {offset} that says {time} wrote it"
@@ -69,7 +69,7 @@ def refuse_lost(found: Scanned, root: str, partition_path: str, written: Written
         known.add(time)
     for placed in found.taken_back:
         time = placed[1].header[HeaderKey.INSTANT_TIME]
-        if time in written.completed and any(e.time == time for e in _writers(placed, partition_path, written)):
+        if written.is_completed(time) and any(e.time == time for e in _writers(placed, partition_path, written)):
             path, offset, _ = _place(placed, partition_path)
             raise CorruptMetadata(
                 f"{root}/{path} holds a block at byte {offset} that a rollback block takes back, but its commit {time} "

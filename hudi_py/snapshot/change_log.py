@@ -29,6 +29,7 @@ from hudi_py.fsview.build import GroupKey
 from hudi_py.fsview.gone import told_of_lost_archive
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.needed import NeededFiles
+from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.model.change_logging import LoggingMode, logging_mode
 from hudi_py.model.files import BaseFile, join_path, parse_base_file
 from hudi_py.rows.path_columns import PathColumns, path_columns_of
@@ -383,7 +384,7 @@ def _plan(
     groups: dict[GroupKey, list[BaseFile]] = {}
     steps: list[Step] = []
     last_damaged: tuple[Instant, Step] | None = None
-    losses = Losses(contents, timeline, contained.times)
+    losses, written = Losses(contents, timeline, contained.times), WrittenRanges(contents, timeline)
     for instant, metadata in contained.writes():
         if not is_change(metadata):
             continue
@@ -400,7 +401,7 @@ def _plan(
             groups=groups,
             names=names,
             mode=mode,
-            merges=cache(partial(_merges, contents, contained, schema, instant)),
+            merges=cache(partial(_merges, contents, contained, schema, instant, written)),
             wrote=contained.wrote,
             has_logs=store.config.table_type is TableType.MERGE_ON_READ,
         )
@@ -432,10 +433,12 @@ def _refuse_lost_archive(contents: Contents, timeline: Timeline, window: Window)
         )
 
 
-def _merges(contents: Contents, contained: RangeContents, schema: pa.Schema, instant: Instant) -> Merges:
+def _merges(
+    contents: Contents, contained: RangeContents, schema: pa.Schema, instant: Instant, written: WrittenRanges
+) -> Merges:
     config, root = contents.store.config, contents.store.storage.root
     context = contained.context_after(instant)
-    return Merges(config, schema, context, instant.requested_time, root, contained.pending_compactions)
+    return Merges(config, schema, context, instant.requested_time, root, contained.pending_compactions, written)
 
 
 def _add_groups(

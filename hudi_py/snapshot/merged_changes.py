@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hudi_py.config.table import TableConfig
+    from hudi_py.fsview.written_ranges import WrittenRanges
     from hudi_py.rows.log_reading import LogReading
     from hudi_py.storage.base import Storage
 
@@ -111,6 +112,7 @@ class Merges:
         time: Requested time of the commit.
         source: The table's location, for messages.
         pending: Requested times of pending compactions.
+        written: Tells who wrote in a log file.
     """
 
     def __init__(
@@ -121,6 +123,7 @@ class Merges:
         time: str,
         source: str,
         pending: Collection[str] = (),
+        written: WrittenRanges | None = None,
     ) -> None:
         from hudi_py.rows.log_reading import log_reading
 
@@ -133,7 +136,7 @@ class Merges:
         # In layout 1 the name of a log file does not have the time of its write, so later blocks have to be left out.
         reading = log_reading(rules, context.is_completed, time if tells_slice else None, schema, source)
         # The commit may follow blocks of a write that was requested later and failed, or of its rollback.
-        self._reading = attrs.evolve(reading, ends_at_later=False)
+        self._reading = attrs.evolve(reading, ends_at_later=False, written=written)
 
     def of(self, partition: str, file_id: str, logs: Iterable[str], names: Iterable[str]) -> Merge:
         """

@@ -63,6 +63,18 @@ def test_a_block_of_an_unknown_write_is_refused_where_a_commit_wrote(version, tm
         hudi_py.open_table(str(path)).changes("0").to_arrow()
 
 
+@VERSIONS
+def test_single_changes_leave_no_such_block_out(version, tmp_path):
+    """A change that is not told is a row that its reader keeps as it was."""
+    path, logs = table_with_logs(tmp_path, version, **{"hoodie.table.cdc.enabled": True})
+    table = hudi_py.open_table(str(path))
+    told = table.change_log().to_arrow().to_pylist()
+    assert [each["after"]["v"] for each in told if each["after"]["id"] == "a"] == [0, 1, 2]
+    writer = say(logs[-1], UNKNOWN)
+    with pytest.raises(CorruptMetadata, match=writer):
+        hudi_py.open_table(str(path)).change_log().to_arrow()
+
+
 @pytest.mark.parametrize("version", [8, 9])
 def test_a_block_of_another_write_than_the_name_says_is_refused(version, tmp_path):
     """Even one that is completed: as of a time between the two, other rows would be shown."""
