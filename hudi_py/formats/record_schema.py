@@ -42,6 +42,7 @@ from hudi_py.model.json_document import parse_json
 
 NOT_DATA: Final = frozenset((*META_COLUMNS, "_hoodie_operation"))
 
+_SPREAD: Final = "Nothing was committed; spread them over several tables, or store some of them as text"
 _UTC_MICROS: Final = pa.timestamp("us", "UTC")
 _LOCAL_MICROS: Final = pa.timestamp("us")
 _DECIMAL_BYTES_MAX: Final = 16
@@ -96,16 +97,31 @@ def format_record_schema(schema: pa.Schema, table_name: str) -> str:
     Format a storage schema as Avro text, as in ``extraMetadata.schema``.
 
     For the same columns, the text is equal to Hudi's, character by character.
+
+    Raises:
+        ConfigError: There are more columns, or they are nested more deeply, than are read again.
     """
     table = sanitize_name(table_name)
-    return _dump(_avro_record(list(schema), f"{table}_record", f"hoodie.{table}"))
+    record = _avro_record(list(schema), f"{table}_record", f"hoodie.{table}")
+    _refuse_too_many(record)
+    return _dump(record)
+
+
+def _refuse_too_many(record: Mapping[str, Any]) -> None:
+    try:
+        check_columns({**record, "fields": [*_meta_columns(), *_data_fields(record)]})
+    except ValueError as error:
+        raise ConfigError(f"{error}. {_SPREAD}") from error
 
 
 def with_meta_fields(text: str) -> str:
     """Return a record schema with the five meta columns added in front, as in ``parquet.avro.schema``."""
     record = _load(text)
-    meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_COLUMNS]
-    return _dump({**record, "fields": [*meta, *_data_fields(record)]})
+    return _dump({**record, "fields": [*_meta_columns(), *_data_fields(record)]})
+
+
+def _meta_columns() -> list[dict[str, Any]]:
+    return [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_COLUMNS]
 
 
 def without_meta_fields(text: str) -> str:
@@ -146,11 +162,13 @@ def evolved_text(text: str, widened: pa.Schema) -> str:
         The text for the next commit.
 
     Raises:
-        ConfigError: Columns share a type by its name, and only one of them is changed.
+        ConfigError: Columns share a type by its name, and only one of them is changed, or as `format_record_schema`.
     """
-    record = _load(text)
-    data = {**record, "fields": _data_fields(record)}
-    evolved = _dump(_evolved_record(data, parse_record_schema(text), widened, ""))
+    known = _load(text)
+    data = {**known, "fields": _data_fields(known)}
+    record = _evolved_record(data, parse_record_schema(text), widened, "")
+    _refuse_too_many(record)
+    evolved = _dump(record)
     # A type that has a name is written out once and meant wherever its name stands.
     if parse_record_schema(evolved) != widened:
         raise ConfigError(

@@ -33,7 +33,7 @@ _LISTS: Final = (pa.ListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeLis
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:
     """Return the types that `stored_types` gives the columns of a schema."""
-    return pa.schema([field.with_type(_stored_type(field.type)) for field in schema])
+    return pa.schema([field.with_type(_stored_type_of(field)) for field in schema])
 
 
 def stored_types(table: pa.Table) -> pa.Table:
@@ -41,16 +41,43 @@ def stored_types(table: pa.Table) -> pa.Table:
     Return the rows with types that can be stored; columns that have no such type stay as they are.
 
     Raises:
-        WriteError: A value would be changed, such as a time with nanoseconds.
+        WriteError: A value would be changed, such as a time with nanoseconds, or a text is none.
     """
     for position, field in enumerate(table.schema):
-        wanted = _stored_type(field.type)
+        wanted = _stored_type_of(field)
         if wanted != field.type:
             chunks = [_converted(chunk, wanted, field.name) for chunk in table.column(position).chunks]
             make: Any = pa.chunked_array
             column = make(chunks, type=wanted)  # there may be no chunks that say it
             table = table.set_column(position, field.with_type(wanted), column)
+        # Only now: what is hidden below nulls may be anything, and is gone.
+        _refuse_broken_texts(table.column(position), field.name, wanted)
     return table
+
+
+def _refuse_broken_texts(column: Any, name: str, stored: Any) -> None:
+    """Files of other programs may have any bytes in columns of text, which Arrow hands on and no reader decodes."""
+    if _has_texts(stored):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise WriteError(
+                f"column {name!r} has bytes that are no text in UTF-8 ({error}); nothing was committed. Decode them, "
+                "or cast the column to binary"
+            ) from error
+
+
+def _has_texts(arrow: Any) -> bool:
+    if pa.types.is_string(arrow) or pa.types.is_large_string(arrow):
+        return True
+    return any(_has_texts(arrow.field(at).type) for at in range(arrow.num_fields))
+
+
+def _stored_type_of(field: Any) -> pa.DataType:
+    try:
+        return _stored_type(field.type)
+    except RecursionError as error:
+        raise WriteError(f"column {field.name!r} is nested too deeply; nothing was committed") from error
 
 
 def _stored_type(arrow: Any) -> pa.DataType:

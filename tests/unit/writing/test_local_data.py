@@ -4,6 +4,7 @@ import subprocess
 import sys
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.csv as pc
@@ -263,6 +264,34 @@ def test_what_is_hidden_below_a_null_is_no_value(case):
             column.validate(full=True)
             assert column.to_pylist() == some.to_pylist()
             storage_schema(pa.schema([pa.field("v", column.type)]))
+
+
+BROKEN = pa.Array.from_buffers(pa.string(), 2, pa.array([b"\xff", b"a"]).buffers())
+NOT_READ_AGAIN = {
+    "text that is none": (BROKEN, "'x'.*UTF-8"),
+    "text that is none in lists": (pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), BROKEN), "'x'.*UTF-8"),
+    "deep": (pa.nulls(2, reduce(lambda inner, _: pa.struct([("a", inner)]), range(70), pa.int64())), "nested too deep"),
+    "very deep": (
+        pa.nulls(2, reduce(lambda inner, _: pa.struct([("a", inner)]), range(2000), pa.int64())), "nested too deep"
+    ),
+    "wide": (pa.nulls(2, pa.struct([(f"c{number}", pa.int8()) for number in range(20_000)])), "more than 20000"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.parametrize("case", NOT_READ_AGAIN)
+def test_what_no_reader_could_read_again_is_refused_before_anything_is_touched(case, is_new, kind, tmp_path):
+    """Bytes that are no text were committed and made the table unreadable; too many columns left a pending write."""
+    column, why = NOT_READ_AGAIN[case]
+    rows = pa.table({"id": ["a", "b"], "v": [1, 2]})
+    path, settings = tmp_path / "t", SETTINGS | {"hoodie.datasource.write.table.type": kind}
+    if not is_new:
+        hudi_py.write(path, rows, settings=settings)
+    before = sorted(path.rglob("*"))
+    with pytest.raises((WriteError, ConfigError), match=why):
+        hudi_py.write(path, rows.append_column("x", column), settings=settings)
+    assert sorted(path.rglob("*")) == before
 
 
 def test_categories_of_polars_are_texts(tmp_path):
