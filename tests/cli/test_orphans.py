@@ -130,6 +130,18 @@ def test_an_inventory_with_a_mark_of_the_byte_order_is_read(run, table, tmp_path
     assert [each["path"] for each in shown["orphans"]] == [file]
 
 
+@pytest.mark.parametrize("odd", ["kept/../", "./", "kept//"])
+def test_paths_of_an_inventory_that_are_not_plain_are_passed_over(run, table, tmp_path, odd):
+    """Those of timelines, too: they name no table below this one."""
+    path = table("cow_archived-1.1.1")
+    file = stray(path)
+    inventory = listed(path, tmp_path / "inventory.csv")
+    inventory.write_text(f"{inventory.read_text()}{odd}.hoodie/hoodie.properties,1,1\n{odd}{file},1,1\n")
+    done = run("orphans", path, "--dry-run", "--inventory", inventory, "--json")
+    assert done.code == 0, done.err
+    assert [(each["path"], each["verdict"]) for each in done.json["orphans"]] == [(file, "remove")]
+
+
 def test_files_of_an_inventory_that_are_not_there_are_told(run, table, tmp_path):
     """Whose paths are encoded for URLs: their orphans are not found, which must not look like none."""
     path = table("cow_archived-1.1.1")

@@ -93,7 +93,7 @@ def read_inventory(file: str, root: str, others: Callable[[str], None]) -> Itera
         parts = folder.split("/") if folder else []
         if METADATA_FOLDER in parts:
             inner = "/".join(parts[: parts.index(METADATA_FOLDER)])
-            if inner:
+            if inner and is_partition_path(inner):
                 tables.add(inner)
             continue
         try:
