@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hudi_py.inspection.failure import print_json
-from hudi_py.inspection.options import Common, command
+from hudi_py.inspection.options import Common, command, done, dry_run_option, tried
 from hudi_py.inspection.say import say
 from hudi_py.inspection.sentences import Sentences
 
@@ -22,8 +22,9 @@ def deletion() -> None:
 
 @deletion.command()
 @click.argument("table")
+@dry_run_option
 @command
-def forbid(common: Common, table: str) -> None:
+def forbid(common: Common, table: str, dry_run: bool) -> None:
     r"""
     Delete no data from the table any more, until "hudi-py deletion allow".
 
@@ -31,15 +32,20 @@ def forbid(common: Common, table: str) -> None:
     Example:
       hudi-py deletion forbid s3://lake/trips
     """
-    _show(common, table, is_forbidden=True, changed=common.open(table).forbid_deletion())
+    opened = common.open(table)
+    opened = common.trial_of(opened) if dry_run else opened
+    _show(common, table, is_forbidden=True, changed=opened.forbid_deletion(), dry_run=dry_run)
 
 
 @deletion.command()
 @click.argument("table")
+@dry_run_option
 @command
-def allow(common: Common, table: str) -> None:
+def allow(common: Common, table: str, dry_run: bool) -> None:
     """Allow the deletion of data again."""
-    _show(common, table, is_forbidden=False, changed=common.open(table).allow_deletion())
+    opened = common.open(table)
+    opened = common.trial_of(opened) if dry_run else opened
+    _show(common, table, is_forbidden=False, changed=opened.allow_deletion(), dry_run=dry_run)
 
 
 @deletion.command()
@@ -54,11 +60,16 @@ def show(common: Common, table: str) -> None:
         say(f"no data is deleted from {table}: {why}" if why else f"data may be deleted from {table}")
 
 
-def _show(common: Common, table: str, *, is_forbidden: bool, changed: bool) -> None:
+def _show(common: Common, table: str, *, is_forbidden: bool, changed: bool, dry_run: bool) -> None:
     if common.as_json:
-        print_json({"forbidden": is_forbidden, "changed": changed})
+        print_json({"forbidden": is_forbidden, "changed": changed and not dry_run, **tried(changed, dry_run=dry_run)})
         return
     word = "forbidden" if is_forbidden else "allowed"
-    say(f"deletion of data is {word} in {table}" if changed else f"deletion was {word} already; nothing was changed")
+    if not changed:
+        say(f"deletion was {word} already; nothing was changed")
+    elif dry_run:
+        say(f"deletion of data in {table} {done(word, dry_run=True)}")
+    else:
+        say(f"deletion of data is {word} in {table}")
     if is_forbidden:
         say("Apache Hudi does not know this: where it writes the table, set hoodie.clean.automatic=false")

@@ -11,7 +11,7 @@ import click
 from hudi_py.config import keys
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
-from hudi_py.inspection.options import Common, command
+from hudi_py.inspection.options import Common, command, done, dry_run_option, tried
 from hudi_py.inspection.say import say
 from hudi_py.inspection.sentences import Sentences
 from hudi_py.model.words import counted
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from hudi_py.model.lease import Lease
+    from hudi_py.table import Table
 
 force_option = click.option(
     "--force", is_flag=True, help="Ignore leases of readers; a warning names each lease that is ignored."
@@ -58,8 +59,11 @@ _savepoint = click.option(
 @_at
 @_holder
 @_savepoint
+@dry_run_option
 @command
-def create(common: Common, table: str, ttl: str, at: str | None, holder: str | None, savepoint: bool) -> None:
+def create(
+    common: Common, table: str, ttl: str, at: str | None, holder: str | None, savepoint: bool, dry_run: bool
+) -> None:
     r"""
     Create a lease, which expires by itself. Prints its id.
 
@@ -69,7 +73,12 @@ def create(common: Common, table: str, ttl: str, at: str | None, holder: str | N
       hudi-py lease create TABLE --ttl 90m --at 2026-11-01 --json
       hudi-py lease create TABLE --ttl 3h --savepoint
     """
-    _show(common, common.open(table).take_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint))
+    opened = _opened(common, table, dry_run=dry_run)
+    taken = opened.take_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint)
+    if dry_run:
+        _show_trial(common, taken)
+    else:
+        _show(common, taken)
 
 
 @lease.command("list")
@@ -92,23 +101,30 @@ def list_leases(common: Common, table: str) -> None:
 @click.argument("table", shell_complete=complete.tables)
 @click.argument("lease_id", metavar="ID", shell_complete=complete.leases)
 @_ttl
+@dry_run_option
 @command
-def renew(common: Common, table: str, lease_id: str, ttl: str) -> None:
+def renew(common: Common, table: str, lease_id: str, ttl: str, dry_run: bool) -> None:
     """Extend a lease. An expired one cannot be renewed, because files may be deleted."""
-    _show(common, common.open(table).renew_lease(lease_id, ttl))
+    renewed = _opened(common, table, dry_run=dry_run).renew_lease(lease_id, ttl)
+    if dry_run and not common.as_json:
+        say(f"{renewed} {done('set', dry_run=True)}")
+    else:
+        _show(common, renewed)
 
 
 @lease.command()
 @click.argument("table", shell_complete=complete.tables)
 @click.argument("lease_id", metavar="ID", shell_complete=complete.leases)
+@dry_run_option
 @command
-def release(common: Common, table: str, lease_id: str) -> None:
+def release(common: Common, table: str, lease_id: str, dry_run: bool) -> None:
     """Delete a lease, even one whose file is damaged."""
-    found = common.open(table).release_lease(lease_id)
+    found = _opened(common, table, dry_run=dry_run).release_lease(lease_id)
     if common.as_json:
-        print_json({"id": lease_id, "released": found})
+        print_json({"id": lease_id, "released": found and not dry_run, **tried(found, dry_run=dry_run)})
         return
-    say(f"lease {lease_id} released" if found else f"there is no lease {lease_id}")
+    word = done("released", dry_run=dry_run)
+    say(f"lease {lease_id} {word}" if found else f"there is no lease {lease_id}")
 
 
 @lease.command(context_settings={"allow_interspersed_args": True})
@@ -118,6 +134,7 @@ def release(common: Common, table: str, lease_id: str) -> None:
 @_at
 @_holder
 @_savepoint
+@click.option("--dry-run", is_flag=True, help="Show the lease that would be taken; the command is not run.")
 @command
 def run(
     common: Common,
@@ -127,6 +144,7 @@ def run(
     at: str | None,
     holder: str | None,
     savepoint: bool,
+    dry_run: bool,
 ) -> None:
     r"""
     Run a command under a lease, which is renewed while the command runs.
@@ -142,6 +160,10 @@ def run(
     """
     from hudi_py.inspection.lease_child import run_child
 
+    if dry_run:
+        opened = _opened(common, table, dry_run=True)
+        _show_trial(common, opened.take_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint))
+        return
     # Released also if the child fails; if this process is killed, the lease expires.
     with common.open(table).kept_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint) as taken:
         names = {"ID": taken.id, "INSTANT": taken.instant, "TABLE": table}
@@ -169,8 +191,9 @@ def consumer() -> None:
 @click.option(
     "--ttl", default="7d", show_default=True, metavar="SPAN", help="How long it is valid unless it is set again."
 )
+@dry_run_option
 @command
-def set_consumer(common: Common, table: str, name: str, instant: str, ttl: str) -> None:
+def set_consumer(common: Common, table: str, name: str, instant: str, ttl: str, dry_run: bool) -> None:
     r"""
     Note the time up to which a consumer has read: where its next range begins.
 
@@ -178,11 +201,11 @@ def set_consumer(common: Common, table: str, name: str, instant: str, ttl: str) 
     Example:
       hudi-py consumer set s3://lake/trips job-7 20261101120000000
     """
-    progress = common.open(table).consumer(name).at(instant, ttl=ttl)
+    progress = _opened(common, table, dry_run=dry_run).consumer(name).at(instant, ttl=ttl)
     if common.as_json:
         print_json(consumer_entry(progress))
     else:
-        say(progress)
+        say(f"{progress} {done('set', dry_run=True)}" if dry_run else progress)
 
 
 @consumer.command("list")
@@ -206,14 +229,16 @@ def list_consumers(common: Common, table: str) -> None:
 @consumer.command("delete")
 @click.argument("table", shell_complete=complete.tables)
 @click.argument("name")
+@dry_run_option
 @command
-def delete_consumer(common: Common, table: str, name: str) -> None:
+def delete_consumer(common: Common, table: str, name: str, dry_run: bool) -> None:
     """Forget a consumer. What only it needs is deleted by the next clean."""
-    found = common.open(table).consumer(name).delete()
+    found = _opened(common, table, dry_run=dry_run).consumer(name).delete()
     if common.as_json:
-        print_json({"name": name, "deleted": found})
+        print_json({"name": name, "deleted": found and not dry_run, **tried(found, dry_run=dry_run)})
         return
-    say(f"consumer {name} deleted" if found else f"there is no consumer {name}")
+    word = done("deleted", dry_run=dry_run)
+    say(f"consumer {name} {word}" if found else f"there is no consumer {name}")
 
 
 def consumer_entry(progress: Lease) -> dict[str, Any]:
@@ -236,11 +261,24 @@ def lease_entry(lease: Lease) -> dict[str, Any]:
     }
 
 
+def _opened(common: Common, table: str, *, dry_run: bool) -> Table:
+    opened = common.open(table)
+    return common.trial_of(opened) if dry_run else opened
+
+
 def _show(common: Common, lease: Lease) -> None:
     if common.as_json:
         print_json(lease_entry(lease))
     else:
         say(lease)
+
+
+def _show_trial(common: Common, lease: Lease) -> None:
+    # Without the id, which nothing could be done with.
+    if common.as_json:
+        print_json({**lease_entry(lease), "id": None})
+    else:
+        say(f"a {str(lease).replace(f' {lease.id}', '', 1)} {done('taken', dry_run=True)}")
 
 
 def _until(lease: Lease, now: datetime) -> str:

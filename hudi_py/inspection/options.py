@@ -104,10 +104,35 @@ class Common:
             raise ConfigError("--now is for looking only here; add --dry-run, or leave it out")
         return opened
 
+    def trial_of(self, opened: Table) -> Table:
+        """
+        Return the table with what would be changed kept in memory, for the dry run of a single small change.
+
+        Raises:
+            ConfigError: The settings name an unknown lock provider, as a real run would be refused for.
+        """
+        from hudi_py.storage.rehearsal import RehearsalStorage
+
+        opened.rehearsal()
+        return type(opened)(RehearsalStorage(opened.storage), settings=self.settings)
+
     @property
     def overlooks_now(self) -> bool:
         """Whether ``--now`` was given, and the command has not asked for it."""
         return self.now is not None and not self.heeded
+
+
+dry_run_option: Final = click.option("--dry-run", is_flag=True, help="Show what would be changed; nothing is written.")
+
+
+def tried(found: bool, *, dry_run: bool) -> dict[str, bool]:
+    """What a dry run has in its JSON beside what a real one has: whether there is something to change."""
+    return {"would_change": found} if dry_run else {}
+
+
+def done(word: str, *, dry_run: bool) -> str:
+    """What happened, as "released", in words that also tell a dry run."""
+    return f"would be {word} (nothing was written)" if dry_run else word
 
 
 def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:

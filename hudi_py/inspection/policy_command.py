@@ -11,7 +11,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.inspection import render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.maintain_command import maintenance_entry, print_maintenance
-from hudi_py.inspection.options import Common, command
+from hudi_py.inspection.options import Common, command, done, dry_run_option, tried
 from hudi_py.inspection.say import say
 from hudi_py.inspection.sentences import Sentences
 
@@ -72,14 +72,17 @@ def apply_(common: Common, table: str, file: str, dry_run: bool) -> None:
 
 @policy.command()
 @click.argument("table")
+@dry_run_option
 @command
-def remove(common: Common, table: str) -> None:
+def remove(common: Common, table: str, dry_run: bool) -> None:
     """Let the settings of each process decide again."""
-    removed = common.open(table).remove_policy()
+    opened = common.open(table)
+    found = (common.trial_of(opened) if dry_run else opened).remove_policy()
     if common.as_json:
-        print_json({"removed": removed})
+        print_json({"removed": found and not dry_run, **tried(found, dry_run=dry_run)})
     else:
-        say("the policy is removed" if removed else "no policy was in force; nothing was changed")
+        word = done("removed", dry_run=True) if dry_run else "is removed"
+        say(f"the policy {word}" if found else "no policy was in force; nothing was changed")
 
 
 @policy.command()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -111,3 +112,46 @@ def test_a_consumer_is_set_listed_and_deleted(run, trips):
     assert 2 == run("consumer", "set", trips, "../x", at(1)).code
     assert run("clean", trips, "--commits-retained", "1", "--dry-run", "--json").json["plan"]["files_to_delete"] == {}
     assert run("consumer", "delete", trips, "early", "--json").json["deleted"]
+
+
+def _files(trips):
+    return {str(path): path.read_bytes() for path in Path(trips).rglob("*") if path.is_file()}
+
+
+def test_dry_runs_say_what_the_command_would_do_and_write_nothing(run, trips):
+    """Of everything small that changes a table: leases, consumers, the switch of deletion, the policy."""
+    taken = run("lease", "create", trips, "--ttl", "3h", "--holder", "report", "--json").json
+    run("consumer", "set", trips, "job-7", at(1))
+    policy = Path(trips).parent / "policy.toml"
+    policy.write_text(run("policy", "profile", "incremental").out)
+    assert run("policy", "apply", trips, "--file", str(policy)).code == 0
+    before = _files(trips)
+    new = ("lease", "create", trips, "--ttl", "1h", "--holder", "other", "--at", at(2))
+    for words in (
+        new,
+        ("lease", "renew", trips, taken["id"], "--ttl", "9h"),
+        ("lease", "release", trips, taken["id"]),
+        ("lease", "run", "--ttl", "1h", trips, "--", "touch", f"{trips}/x"),
+        ("consumer", "set", trips, "job-7", at(2)),
+        ("consumer", "delete", trips, "job-7"),
+        ("deletion", "forbid", trips),
+        ("policy", "remove", trips),
+    ):
+        at_end = ("--dry-run",) if "--" not in words else ()
+        shown = run(*words[:2], *(() if at_end else ("--dry-run",)), *words[2:], *at_end)
+        assert shown.code == 0, (words, shown.err)
+        assert "(nothing was written)" in shown.out, words
+        assert before == _files(trips), words
+    tried = run(*new, "--dry-run", "--json").json
+    assert (None, "other", at(2)) == (tried["id"], tried["holder"], tried["instant"])
+    assert run("lease", "release", trips, taken["id"], "--dry-run", "--json").json == {
+        "id": taken["id"],
+        "released": False,
+        "would_change": True,
+    }
+    refused = run("lease", "renew", trips, "0" * 12, "--ttl", "1h", "--dry-run")
+    assert refused.code != 0, "what a real run refuses is refused"
+    assert before == _files(trips)
+    run("deletion", "forbid", trips)
+    assert run("deletion", "allow", trips, "--dry-run", "--json").json["would_change"]
+    assert run("deletion", "show", trips, "--json").json["forbidden"]
