@@ -11,9 +11,10 @@ from hudi_py.config.bulk_insert import bulk_insert_layout
 from hudi_py.config.concurrency import Strategy, concurrency_of
 from hudi_py.config.duplicates import combines_inserts, duplicates_of
 from hudi_py.config.settings import Settings
-from hudi_py.config.table import TableConfig, TableType
+from hudi_py.config.table import TableType
 from hudi_py.formats.schema_evolution import ResolvedSchema
 from hudi_py.fsview.needed import NeededFiles
+from hudi_py.fsview.written_ranges import WrittenRanges
 from hudi_py.mdt.lookup import RECORD_INDEX
 from hudi_py.model.change_logging import logging_mode
 from hudi_py.rows.bucket_index import BucketIndex
@@ -84,7 +85,7 @@ def job_of(
         duplicates=duplicates_of(settings, operation, by_bucket=buckets is not None),
         layout=bulk_insert_layout(settings),
         buckets=buckets,
-        logs=_log_writing(settings, table.config, needed, operation, rules) if is_mor else None,
+        logs=_log_writing(settings, table, needed, operation, rules) if is_mor else None,
         moved=None if ids is None else ids.moved,
         change_logs=logging_mode(table.config.properties, table.storage.root),
         clock=table.contents.store.clock,
@@ -104,11 +105,12 @@ def _early_look(settings: Settings, table: TableView, *, by_bucket: bool) -> Ear
 
 
 def _log_writing(
-    settings: Settings, config: TableConfig, needed: NeededFiles, operation: str, rules: MergeRules
+    settings: Settings, table: TableView, needed: NeededFiles, operation: str, rules: MergeRules
 ) -> LogWriting:
-    has_positions = config.format.tells_positions and settings[keys.RECORD_POSITIONS]
+    has_positions = table.config.format.tells_positions and settings[keys.RECORD_POSITIONS]
     return LogWriting(
         options=log_file_options(settings, rules.ordering_fields, has_positions=has_positions),
         keyless=keyless_logs(needed.metadata) if operation in ("UPSERT", "DELETE") else {},
         small_files_max=settings[keys.MERGE_SMALL_FILES_MAX],
+        written=WrittenRanges(table.contents, table.timeline),
     )

@@ -169,11 +169,11 @@ def _some_keys(job: WriteJob, partition: PartitionFiles) -> tuple[str, str, Arra
         largest = max(partition.latest.values(), key=lambda base: base.size_bytes or 0)
         with job.storage.open_read(join_path(partition.path, largest.name)) as stream:
             return largest.file_id, largest.name, first_keys(stream, _KEYS_COMPARED)
-    logs = [log for log_file in partition.logs.values() for log in log_file.behind]
-    for log in logs:
-        for keys in keys_in_logs(job.storage, partition.path, [log]):
+    logs = [(log, group.written) for group in partition.logs.values() for log in group.behind]
+    for log, written in logs:
+        for keys in keys_in_logs(job.storage, partition.path, [log], written):
             return log.file_id, log.name, keys
-    return logs[0].file_id, logs[0].name, pa.array([], pa.string())  # deletes alone
+    return logs[0][0].file_id, logs[0][0].name, pa.array([], pa.string())  # deletes alone
 
 
 def _file_ids(commit: CommitMetadata) -> list[str]:

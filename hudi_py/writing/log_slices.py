@@ -9,7 +9,7 @@ too, because their keys would otherwise be written a second time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 import pyarrow as pa
@@ -22,8 +22,12 @@ from hudi_py.model.instant import Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.log_file import LogFileOptions, LogSlice
 from hudi_py.rows.log_records import KEY_COLUMN, Kind, RecordShape, records_of
-from hudi_py.rows.log_scan import scan_blocks
+from hudi_py.rows.log_scan import Placed, Scanned, scan_blocks
+from hudi_py.rows.lost_blocks import refuse_lost
 from hudi_py.storage.base import Storage
+
+if TYPE_CHECKING:
+    from hudi_py.fsview.written_ranges import WrittenRanges
 
 _KEYS_ONLY: Final = RecordShape(schema=pa.schema([(KEY_COLUMN, pa.string())]), ordering=())
 _DATA: Final = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA)
@@ -41,12 +45,14 @@ class LogWriting:
             write fills with inserts.
         filled: Partition path and file id of groups that get inserts, and so a new base file; known only in the second
             pass of a large write.
+        written: Tells which commit wrote where damage is found; a key that is overlooked would be written twice.
     """
 
     options: LogFileOptions
     keyless: Mapping[str, frozenset[str]]
     small_files_max: int = 1
     filled: frozenset[tuple[str, str]] = frozenset()
+    written: WrittenRanges | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -61,6 +67,7 @@ class GroupLogs:
         completed: Returns whether the write of a time is completed.
         is_plain: Whether the group has a base file, no log files and no pending compaction, so that inserts can be
             added to it.
+        written: As in `LogWriting`.
     """
 
     file_slice: LogSlice
@@ -68,6 +75,7 @@ class GroupLogs:
     keyed: tuple[LogFile, ...]
     completed: Callable[[str], bool]
     is_plain: bool
+    written: WrittenRanges | None = None
 
 
 def group_logs(
@@ -75,7 +83,7 @@ def group_logs(
     view: PartitionView,
     names: Iterable[str],
     latest: Mapping[str, BaseFile],
-    keyless: frozenset[str],
+    logs: LogWriting,
 ) -> dict[str, GroupLogs]:
     """
     Return the slices and log files of each live file group of a partition, by file id.
@@ -85,22 +93,23 @@ def group_logs(
         view: The partition's file groups.
         names: Names of the files in its folder.
         latest: Newest base file of each group.
-        keyless: Names of log files without new keys.
+        logs: How the write puts changes into log files.
     """
     by_group: dict[str, list[LogFile]] = {}
     for log in filter(None, map(parse_log_file, names)):
         if not log.is_cdc:
             by_group.setdefault(log.file_id, []).append(log)
     return {
-        group.file_id: _group(context, group, by_group.get(group.file_id, []), latest.get(group.file_id), keyless)
+        group.file_id: _group(context, group, by_group.get(group.file_id, []), latest.get(group.file_id), logs)
         for group in view.groups
         if group.slices  # otherwise it has nothing but files of writes that were not completed
     }
 
 
 def _group(
-    context: ViewContext, group: FileGroup, logs: list[LogFile], base: BaseFile | None, keyless: frozenset[str]
+    context: ViewContext, group: FileGroup, logs: list[LogFile], base: BaseFile | None, writing: LogWriting
 ) -> GroupLogs:
+    keyless = writing.keyless.get(group.partition_path, frozenset())
     pending = context.pending_compactions.get((group.partition_path, group.file_id))
     compaction = pending.instant_time if pending is not None and not pending.is_log_compaction else None
     # Once a compaction is planned, new log files belong to the slice that it opens: it would not merge them.
@@ -132,12 +141,21 @@ def _group(
         completed=context.is_completed,
         keyed=tuple(log for log in behind if log.name not in keyless),
         is_plain=base is not None and not behind and pending is None,
+        written=writing.written,
     )
 
 
-def keys_in_logs(storage: Storage, partition_path: str, logs: Iterable[LogFile]) -> Iterator[Array]:
+def keys_in_logs(
+    storage: Storage, partition_path: str, logs: Iterable[LogFile], written: WrittenRanges | None
+) -> Iterator[Array]:
     """
     Yield the record keys of the rows in log files, one array per data block; some rows may have been deleted since.
+
+    Args:
+        storage: The table's storage.
+        partition_path: Where the files are.
+        logs: The files.
+        written: As in `LogWriting`.
 
     Raises:
         CorruptMetadata: A log file is damaged.
@@ -147,7 +165,9 @@ def keys_in_logs(storage: Storage, partition_path: str, logs: Iterable[LogFile])
         source = f"{storage.root}/{path}"
         # Blocks are not filtered by their commits: a key too many is only searched for once more, a key too few would
         # be written twice.
-        blocks = iterate_log_blocks(storage.read(path), source)
+        blocks = list(iterate_log_blocks(storage.read(path), source))
+        torn: list[Placed] = [(log, block) for block in blocks if block.block_type is BlockType.CORRUPT]
+        refuse_lost(Scanned([], torn, [], []), storage.root, partition_path, written)
         data = ((block, source) for block in blocks if block.block_type in _DATA)
         yield from (records.keys for records in records_of(data, _KEYS_ONLY))
 
@@ -164,7 +184,9 @@ def deleted_in_logs(storage: Storage, partition_path: str, logs: GroupLogs) -> s
         source = f"{storage.root}/{join_path(partition_path, log.name)}"
         blocks = iterate_log_blocks(storage.read(join_path(partition_path, log.name)), source)
         placed += [(log, block, source) for block in blocks]
-    found = scan_blocks(placed, logs.completed).blocks
+    scanned = scan_blocks(placed, logs.completed)
+    refuse_lost(scanned, storage.root, partition_path, logs.written)
+    found = scanned.blocks
     deleted: set[str] = set()
     for records in records_of(
         ((block, f"{storage.root}/{partition_path}/{log.name}") for log, block in found), _KEYS_ONLY

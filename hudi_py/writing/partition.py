@@ -99,7 +99,7 @@ class PartitionFiles:
             with storage.open_read(join_path(self.path, base.name)) as stream:
                 found = lookup_keys(stream, keys, is_near=storage.capabilities.has_folders)
         if logs is not None:
-            for stored in keys_in_logs(storage, self.path, logs.keyed):
+            for stored in keys_in_logs(storage, self.path, logs.keyed, logs.written):
                 found |= compute.is_in(keys, value_set=stored).to_numpy(zero_copy_only=False)
         return found
 
@@ -192,7 +192,7 @@ def load_partition(job: WriteJob, path: str) -> PartitionFiles:
     logs: dict[str, GroupLogs] = {}
     if job.logs is not None:
         names = (entry.name for entry in entries)
-        logs = group_logs(context, view, names, latest, job.logs.keyless.get(path, frozenset()))
+        logs = group_logs(context, view, names, latest, job.logs)
     return PartitionFiles(
         path=path,
         has_metafile=has_metafile,

@@ -7,6 +7,9 @@ import pytest
 import hudi_py
 from hudi_py.errors import CorruptMetadata
 from hudi_py.formats.log_block import HeaderKey, encode_log_block, encode_rollback_block, iterate_log_blocks
+from hudi_py.fsview.written_ranges import WrittenRanges
+from hudi_py.model.files import parse_log_file
+from hudi_py.writing.log_slices import GroupLogs, deleted_in_logs, keys_in_logs
 
 UNKNOWN = "29991231235959000"
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
@@ -128,3 +131,35 @@ def test_the_block_of_a_write_whose_instants_were_deleted_by_hand_is_left_out(ve
         if file.is_file():
             file.unlink()
     assert shown(path) == {"a": 6, "b": 0}
+
+
+@VERSIONS
+def test_a_write_looks_for_keys_in_no_log_file_whose_rows_are_lost(version, tmp_path):
+    """A key that is overlooked would be written a second time; what a writer that died left behind is passed over."""
+    path, logs = table_with_logs(tmp_path, version)
+    last, table = logs[-1], hudi_py.open_table(str(path))
+    content, log = last.read_bytes(), parse_log_file(last.name)
+    written = WrittenRanges(table.contents, table.timeline)
+
+    def keys():
+        return [key for found in keys_in_logs(table.storage, "", [log], written) for key in found.to_pylist()]
+
+    assert keys() == ["a"]
+    last.write_bytes(content + content[: len(content) // 2])
+    assert keys() == ["a"]
+    last.write_bytes(content[:6] + b"\x7f" + content[7:])
+    with pytest.raises(CorruptMetadata, match="its rows are lost"):
+        keys()
+    last.write_bytes(content)
+    group = GroupLogs(
+        file_slice=None,
+        behind=tuple(parse_log_file(each.name) for each in logs),
+        keyed=(),
+        completed=table.view_context.is_completed,
+        is_plain=False,
+        written=written,
+    )
+    assert deleted_in_logs(table.storage, "", group) == set()
+    say(last, UNKNOWN)
+    with pytest.raises(CorruptMetadata, match="its rows are lost"):
+        deleted_in_logs(table.storage, "", group)
