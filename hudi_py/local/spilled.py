@@ -179,17 +179,23 @@ def _routed(tagged: Spill, numbers: dict[str | None, int], buckets: tuple[Bucket
 
 
 class Inserts:
-    """Hands out rows one after another."""
+    """
+    Hands out rows one after another.
+
+    Args:
+        batches: The rows. Only the batch of which some rows are left is held.
+    """
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
+        self._left: pa.RecordBatch | None = None
 
     def take(self, count: int) -> Iterator[pa.RecordBatch]:
         """Yield the next *count* rows."""
         while count:
-            batch = next(self._batches)
-            if batch.num_rows > count:
-                self._batches = itertools.chain([batch.slice(count)], self._batches)
-                batch = batch.slice(0, count)
+            # Not put back in front of the others with `chain`, which would hold what was in front of each file's rows.
+            batch = next(self._batches) if self._left is None else self._left
+            self._left = batch.slice(count) if batch.num_rows > count else None
+            batch = batch.slice(0, count)
             count -= batch.num_rows
             yield batch
