@@ -125,10 +125,14 @@ def _written(job: WriteJob, placed: Spill, numbers: dict[_Group, int]) -> list[W
 def _write_partition(
     job: WriteJob, path: str, placed: Spill, numbers: dict[_Group, int], buckets: list[Bucket], task: TaskIdentity
 ) -> list[WrittenFile]:
-    return write_runs(job, _runs(path, placed, numbers, buckets), task)
+    # A record index answers for the files without a look at them, so keys that it does not know meet their rows there.
+    are_new = job.anywhere is not None and not job.anywhere.in_record_index
+    return write_runs(job, _runs(path, placed, numbers, buckets, are_new=are_new), task)
 
 
-def _runs(path: str, placed: Spill, numbers: dict[_Group, int], buckets: list[Bucket]) -> Iterator[Run]:
+def _runs(
+    path: str, placed: Spill, numbers: dict[_Group, int], buckets: list[Bucket], *, are_new: bool
+) -> Iterator[Run]:
     """Yield the rows of a partition by file group: those that have the group, then the new ones that it takes."""
     new = numbers.get((path, None, False))
     inserts = Inserts(iter(()) if new is None else placed.read(new))
@@ -138,9 +142,9 @@ def _runs(path: str, placed: Spill, numbers: dict[_Group, int], buckets: list[Bu
             for batch in () if number is None else placed.read(number):
                 yield _run(path, bucket.file_id, batch, are_deletions=are_deletions)
         for batch in inserts.take(bucket.num_inserts):
-            yield _run(path, bucket.file_id, batch)
+            yield _run(path, bucket.file_id, batch, are_new=are_new)
 
 
-def _run(path: str, file_id: str, batch: pa.RecordBatch, *, are_deletions: bool = False) -> Run:
+def _run(path: str, file_id: str, batch: pa.RecordBatch, *, are_deletions: bool = False, are_new: bool = False) -> Run:
     keys = batch.column(batch.schema.get_field_index(_KEY))
-    return Run(path, file_id, batch.drop_columns([_KEY, FILE_ID]), keys, are_deletions)
+    return Run(path, file_id, batch.drop_columns([_KEY, FILE_ID]), keys, are_deletions, are_new)

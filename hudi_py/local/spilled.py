@@ -30,7 +30,7 @@ from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.assign import Bucket
 from hudi_py.writing.assigned import assigned, with_filled
 from hudi_py.writing.bulk import run_bulk_task
-from hudi_py.writing.groups import TARGET, write_groups
+from hudi_py.writing.groups import TARGET, Run, runs_of, write_runs
 from hudi_py.writing.job import TaskIdentity, WriteJob
 from hudi_py.writing.nested import refuse_nested_rows
 from hudi_py.writing.tag import BUCKET, FILE_ID, PATH, tag_buckets, tag_inserts
@@ -145,7 +145,8 @@ def _write_large(
         if not groups:  # nothing but deletes of keys that the table does not have
             return []
         buckets, _ = assigned(groups, job)
-        return write_groups(with_filled(job, buckets), _routed(tagged, numbers, buckets), task)
+        job = with_filled(job, buckets)
+        return write_runs(job, _routed(job, tagged, numbers, buckets), task)
 
 
 def _tagged(job: WriteJob, spill: Spill, number: int, memory: Memory) -> Iterator[pa.RecordBatch]:
@@ -167,15 +168,20 @@ def _numbered(keyed: Spill) -> Iterator[pa.RecordBatch]:
             yield batch.append_column(BUCKET, pa.array(np.full(batch.num_rows, number)))
 
 
-def _routed(tagged: Spill, numbers: dict[str | None, int], buckets: tuple[Bucket, ...]) -> Iterator[pa.RecordBatch]:
+def _routed(job: WriteJob, tagged: Spill, numbers: dict[str | None, int], buckets: tuple[Bucket, ...]) -> Iterator[Run]:
     """Yield the rows by file group: first those that have the group, then the inserts that it takes."""
     inserts = Inserts(tagged.read(numbers[None]))
     for bucket in buckets:
-        updates = tagged.read(numbers[bucket.file_id]) if bucket.file_id in numbers else ()
-        for batch in itertools.chain(updates, inserts.take(bucket.num_inserts)):
-            rows = batch.drop_columns([FILE_ID])
-            targets: Any = pa.repeat(bucket.file_id, batch.num_rows)
-            yield rows.append_column(TARGET, targets)
+        if bucket.file_id in numbers:
+            yield from runs_of(job, _sent(tagged.read(numbers[bucket.file_id]), bucket))
+        # Their keys are in no file of the partition, or none was looked for.
+        yield from runs_of(job, _sent(inserts.take(bucket.num_inserts), bucket), are_new=True)
+
+
+def _sent(batches: Iterable[pa.RecordBatch], bucket: Bucket) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        targets: Any = pa.repeat(bucket.file_id, batch.num_rows)
+        yield batch.drop_columns([FILE_ID]).append_column(TARGET, targets)
 
 
 class Inserts:

@@ -3,13 +3,14 @@ Rewrites one base file with the changes of a commit.
 
 Rows keep their order: an updated row takes the place of the old one, inserted rows follow at the end. A row that is
 only copied keeps all its meta columns except the file name. Memory: the changes of this file group, the keys of one row
-group and one batch of rows; the old file is never loaded as a whole.
+group, one batch of rows and one row group of the new file; neither the old file nor rows known to be new are held.
 
 Source: Hudi 0.15.0, 1.0.2, 1.1.1: ``HoodieMergeHandle``, ``HoodieMergeHelper``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, BinaryIO, Final
 
 import attrs
@@ -29,7 +30,7 @@ from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
 from hudi_py.rows.change_log_file import ChangeLogEncoder
 from hudi_py.rows.lookup import open_base_file
 from hudi_py.rows.precedence import MergeRules, combine_before_write, incoming_wins, refuse_null_ordering
-from hudi_py.rows.written import FileTarget, KeyChanges, WrittenFile, written_file
+from hudi_py.rows.written import NO_KEYS, FileTarget, KeyChanges, WrittenFile, of_their_own, written_file
 from hudi_py.runtime.clock import MONOTONIC, Seconds
 
 _BATCH_ROWS: Final = 65_536
@@ -106,10 +107,11 @@ def merge_base_file(
     first_row_index: int = 0,
     append_only: bool = False,
     change_log: ChangeLogEncoder | None = None,
+    new: Iterable[tuple[pa.RecordBatch, Array]] = (),
     monotonic: Seconds = MONOTONIC,
 ) -> WrittenFile:
     """
-    Write the next slice of a file group: the rows of *source* with *changes* applied.
+    Write the next slice of a file group: the rows of *source* with *changes* applied, then *new* rows.
 
     Args:
         source: Seekable stream of the old base file, written by hudi_py or by Hudi; closed by the caller.
@@ -123,13 +125,15 @@ def merge_base_file(
         first_row_index: See `BaseFileWriter`.
         append_only: Add all rows at the end without looking for their keys, as an insert does (its duplicates stay).
         change_log: Takes each single change; None if the table has no change data capture.
+        new: Rows in the schema of *changes* and their keys, none of which the old file or *changes* have, or which are
+            added all the same; consumed one batch at a time.
         monotonic: Clock in seconds.
 
     Returns:
         Counts and size. After a crash the old slice is unchanged, and the new file has no completed instant.
 
     Raises:
-        WriteError: A stored value does not fit the schema.
+        WriteError: A stored value does not fit the schema, or a list of a new row holds a null element.
         CorruptMetadata: The old file is not a base file.
     """
     started = monotonic()
@@ -139,7 +143,7 @@ def merge_base_file(
     file = open_base_file(source, stored_schema)
     writer = BaseFileWriter(sink, target, schema, avro_schema, options, first_row_index)
     try:
-        merge = _Merge(changes, rules, writer, change_log)
+        merge = _Merge(changes, rules, writer, change_log, tracks_keys=options.tracks_keys)
         for group in range(file.num_row_groups):
             count = file.metadata.row_group(group).num_rows
             nowhere = np.full(count if append_only else 0, -1, dtype=np.int64)
@@ -150,7 +154,9 @@ def merge_base_file(
                 merge.copy(conform_stored(rows, stored_schema), places[start : start + batch.num_rows])
                 start += batch.num_rows
         # At the end, because only now all stored keys have been seen.
-        inserted = merge.insert_rest()
+        merge.insert_rest()
+        for rows, keys in new:
+            merge.insert(rows, keys)
         size_bytes = writer.close()
     except BaseException:
         # Without a footer no reader takes the file for a whole one, and its marker leads the rollback to it.
@@ -162,7 +168,7 @@ def merge_base_file(
         size_bytes=size_bytes,
         elapsed_ms=round((monotonic() - started) * 1000),
         previous=previous,
-        inserted=inserted,
+        inserted=merge.inserted,
         updated=merge.updated,
         deleted=merge.deleted,
         ranges=writer.ranges(),
@@ -174,14 +180,22 @@ class _Merge:
     """State of one merge: the changes that have met a stored row, and the counts."""
 
     def __init__(
-        self, changes: RowChanges, rules: MergeRules, writer: BaseFileWriter, change_log: ChangeLogEncoder | None
+        self,
+        changes: RowChanges,
+        rules: MergeRules,
+        writer: BaseFileWriter,
+        change_log: ChangeLogEncoder | None,
+        *,
+        tracks_keys: bool,
     ) -> None:
+        self.inserted = 0
         self.updated = 0
         self.deleted = 0
         self._changes = changes
         self._fields = rules.stored_fields
         self._writer = writer
         self._change_log = change_log
+        self._new_keys: list[Array] | None = [] if tracks_keys else None
         self._met = np.zeros(len(changes.keys), dtype=np.bool_)
         self._dropped = np.zeros(len(changes.keys), dtype=np.bool_)
         if changes.deletes is None:
@@ -233,20 +247,25 @@ class _Merge:
         rows = pa.RecordBatch.from_arrays(columns[len(META_COLUMNS) :], schema=self._changes.rows.schema)
         writer.write_rows(rows, columns[_KEY], columns[_COMMIT_TIME], columns[_SEQUENCE_NUMBER])
 
-    def insert_rest(self) -> int:
+    def insert_rest(self) -> None:
         """Write the changes that met no stored row; deletes among them are dropped."""
-        rest = self._rest()
-        keys, rows = self._changes.keys.take(rest), self._changes.rows.take(rest)
+        rest = _numbers(np.flatnonzero(~self._met & ~self._is_delete))
+        self.insert(self._changes.rows.take(rest), self._changes.keys.take(rest))
+
+    def insert(self, rows: pa.RecordBatch, keys: Array) -> None:
+        """Write new rows at the end."""
         self._writer.write_new(rows, keys)
         if self._change_log is not None:
             self._change_log.add("i", keys, None, rows)
-        return len(keys)
+        self.inserted += len(keys)
+        if self._new_keys is not None:
+            self._new_keys.append(of_their_own(keys))
 
     def key_changes(self) -> KeyChanges:
         """Return which keys came and went."""
-        keys = self._changes.keys
         # Updated keys stay where they are, so the record index need not hear of them.
-        return KeyChanges(keys.take(self._rest()), keys.take(_numbers(np.flatnonzero(self._dropped))))
+        written = pa.concat_arrays([NO_KEYS, *(self._new_keys or ())])
+        return KeyChanges(written, self._changes.keys.take(_numbers(np.flatnonzero(self._dropped))))
 
     def _log_changes(self, stored: pa.RecordBatch, won: npt.NDArray[np.bool_], places: npt.NDArray[np.int64]) -> None:
         """Pass on the stored rows against which a change *won*, and what becomes of them."""
@@ -258,9 +277,6 @@ class _Merge:
             old, new = _numbers(np.flatnonzero(chosen)), _numbers(places[chosen])
             after = rows.take(new) if operation == "u" else None
             self._change_log.add(operation, self._changes.keys.take(new), before.take(old), after)
-
-    def _rest(self) -> Array:
-        return _numbers(np.flatnonzero(~self._met & ~self._is_delete))
 
     def _wins(
         self, stored: pa.RecordBatch, met: npt.NDArray[np.bool_], places: npt.NDArray[np.int64]

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hudi_py.formats.arrow_types import Array
 from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
-from hudi_py.rows.written import NO_KEYS, FileTarget, KeyChanges, WrittenFile, written_file
+from hudi_py.rows.written import NO_KEYS, FileTarget, KeyChanges, WrittenFile, of_their_own, written_file
 from hudi_py.runtime.clock import MONOTONIC, Seconds
 
 
@@ -73,7 +73,7 @@ class NewFiles:
             writer.write_new(part, part_keys, self._numbered(part.num_rows))
             # Held until the file is whole, because a file that is abandoned has added no keys.
             if self._options.tracks_keys:
-                self._keys.append(part_keys)
+                self._keys.append(of_their_own(part_keys))
             if writer.is_full():
                 self._close()
 

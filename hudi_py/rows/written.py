@@ -59,6 +59,11 @@ def sequence_numbers(target: FileTarget, start: int, count: int) -> Array:
 NO_KEYS: Final[Array] = pa.array([], pa.string())
 
 
+def of_their_own(keys: Array) -> Array:
+    """Return keys in memory of their own: a slice holds the rows that it is a slice of, with all their columns."""
+    return pa.concat_arrays([NO_KEYS, keys])
+
+
 @attrs.frozen(eq=False)
 class KeyChanges:
     """

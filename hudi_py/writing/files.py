@@ -48,8 +48,22 @@ class TaskFiles:
         self._task = task
         self._paths: list[str] = []
 
-    def merge(self, partition_path: str, previous: BaseFile, changes: RowChanges) -> WrittenFile:
-        """Write the next slice of a file group: its rows with the changes applied."""
+    def merge(
+        self,
+        partition_path: str,
+        previous: BaseFile,
+        changes: RowChanges,
+        new: Iterable[tuple[pa.RecordBatch, Array]] = (),
+    ) -> WrittenFile:
+        """
+        Write the next slice of a file group: its rows with the changes applied, and the new rows.
+
+        Args:
+            partition_path: Partition of the group.
+            previous: Its base file.
+            changes: Its changes.
+            new: See `merge_base_file`.
+        """
         job = self._job
         if job.moved is not None:
             previous = attrs.evolve(previous, moved=job.moved.of(previous.instant_time))
@@ -75,6 +89,7 @@ class TaskFiles:
                 first_row_index=self._task.rows_written,
                 append_only=not job.looks_up,
                 change_log=change_log,
+                new=new,
             )
         self._task.rows_written += result.stat.num_writes
         return result if change_log is None else self._with_change_log(result, target, change_log.finish())

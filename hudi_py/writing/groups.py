@@ -1,13 +1,14 @@
 """
 Large writes, second pass: writes rows that have their file group assigned, one group after another.
 
-Memory: the changes of one existing group, or one row group of a new file group.
+Memory: the changes of one existing group, or one row group of a new file group. Rows that are known to be new are
+streamed into an existing group, too: one that is small takes as many as make a whole file.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow as pa
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import refuse_null_elements
 from hudi_py.formats.stored_values import conform_given
+from hudi_py.rows.merge import RowChanges
 from hudi_py.rows.written import WrittenFile
 from hudi_py.writing.files import TaskFiles, task_files
 from hudi_py.writing.job import TaskIdentity, WriteJob
@@ -27,13 +29,19 @@ TARGET: Final = "_hudi_py_target"
 
 
 class Run(NamedTuple):
-    """Rows of one file group, in the storage schema, with their keys; all of them only delete their keys, or none."""
+    """
+    Rows of one file group, in the storage schema, with their keys.
+
+    All of them only delete their keys, or none. `are_new` says that their keys were looked for and are not in the
+    group, or that the write looks for none; otherwise they may be.
+    """
 
     path: str
     file_id: str
     rows: pa.RecordBatch
     keys: Array
     are_deletions: bool = False
+    are_new: bool = False
 
 
 def write_groups(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIdentity) -> list[WrittenFile]:
@@ -49,11 +57,16 @@ def write_groups(job: WriteJob, batches: Iterable[pa.RecordBatch], task: TaskIde
         ConflictError: The write is over.
         StorageError: The storage failed.
     """
-    return write_runs(job, _runs(job, batches), task)
+    return write_runs(job, runs_of(job, batches), task)
 
 
 def write_runs(job: WriteJob, runs: Iterable[Run], task: TaskIdentity) -> list[WrittenFile]:
-    """As `write_groups`, for rows whose keys are known; *runs* of the same partition and file group are adjacent."""
+    """
+    As `write_groups`, for rows whose keys are known.
+
+    Args:
+        runs: Those of the same partition and file group are adjacent, new rows behind the others.
+    """
     results: list[WrittenFile] = []
     partition: PartitionFiles | None = None
     with task_files(job, task) as files:
@@ -64,7 +77,8 @@ def write_runs(job: WriteJob, runs: Iterable[Run], task: TaskIdentity) -> list[W
     return results
 
 
-def _runs(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[Run]:
+def runs_of(job: WriteJob, batches: Iterable[pa.RecordBatch], *, are_new: bool = False) -> Iterator[Run]:
+    """Yield tagged rows as `write_groups` takes them, cut where partition or file group change, with their keys."""
     for batch in batches:
         if not batch.num_rows:
             continue
@@ -78,7 +92,8 @@ def _runs(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[Run]:
         rows = batch if job.operation == "DELETE" else conform_given(batch, job.schema)
         for start, stop in runs(codes):
             path, target = paths[start].as_py(), targets[start].as_py()
-            yield Run(path, target, rows.slice(start, stop - start), keys.slice(start, stop - start))
+            count = stop - start
+            yield Run(path, target, rows.slice(start, count), keys.slice(start, count), are_new=are_new)
 
 
 def _write(
@@ -90,19 +105,36 @@ def _write(
         # The writer numbers the files of a new group itself, if rows do not fit into one.
         prefix = file_id.rpartition("-")[0]
         return files.create(partition.path, rows, prefix=prefix, has_metafile=partition.has_metafile)
-    collected = list(group)
-    marked = np.repeat([run.are_deletions for run in collected], [run.rows.num_rows for run in collected])
+    if previous is not None and (job.logs is None or (partition.path, file_id) in job.logs.filled):
+        known, new = _known_and_new(group)
+        return [files.merge(partition.path, previous, _changes(job, known), new)]
+    return [files.append(partition.logs[file_id].file_slice, _changes(job, list(group)))]
+
+
+def _known_and_new(group: Iterator[Run]) -> tuple[list[Run], Iterator[tuple[pa.RecordBatch, Array]]]:
+    """Return the first runs, and rows and keys of the new rows behind them, which are read later."""
+    parts = itertools.groupby(group, key=lambda run: run.are_new)
+    are_new, runs_here = next(parts)
+    known: list[Run] = []
+    if not are_new:
+        known = list(runs_here)
+        _, runs_here = next(parts, (True, iter(())))
+    return known, ((run.rows, run.keys) for run in runs_here)
+
+
+def _changes(job: WriteJob, collected: Sequence[Run]) -> RowChanges:
+    marked = None
+    if any(run.are_deletions for run in collected):
+        marked = np.repeat([run.are_deletions for run in collected], [run.rows.num_rows for run in collected])
+    schema = collected[0].rows.schema if collected else job.schema
     changes = changes_of(
         job,
-        pa.Table.from_batches([run.rows for run in collected]),
-        pa.chunked_array([run.keys for run in collected]),
+        pa.Table.from_batches([run.rows for run in collected], schema),
+        pa.chunked_array([run.keys for run in collected], pa.string()),
         combine=False,
-        marked=marked if marked.any() else None,
+        marked=marked,
     )
     if job.operation != "DELETE":  # of a delete only the key is used, so its other values may be anything
         deletes = changes.deletes
         refuse_null_elements(changes.rows if deletes is None else changes.rows.filter(compute.invert(deletes)))
-    is_rewritten = job.logs is None or (partition.path, file_id) in job.logs.filled
-    if previous is not None and is_rewritten:
-        return [files.merge(partition.path, previous, changes)]
-    return [files.append(partition.logs[file_id].file_slice, changes)]
+    return changes
