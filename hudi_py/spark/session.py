@@ -102,13 +102,13 @@ def require_classic(spark: SparkSession) -> None:
         ConfigError: It is a session of Spark Connect, through which Python tasks cannot be sent to executors; or as
             `check_session`.
     """
-    check_session(spark)
     if is_of_connect(spark):
         raise ConfigError(
             "this is a session of Spark Connect: it has no SparkContext, through which hudi_py sends work to "
             "executors. Use a session in the driver itself (SparkSession.builder.master(...), or spark-submit), or "
             "hudi_py without Spark; nothing was created"
         )
+    check_session(spark)
 
 
 def check_session(spark: Any) -> None:

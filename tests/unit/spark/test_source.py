@@ -223,7 +223,7 @@ def test_older_spark_is_told_what_it_lacks(monkeypatch):
     """Its own words would be an attribute that is missing."""
     monkeypatch.setattr("hudi_py.spark.source.HAS_SOURCES", False)
     with pytest.raises(ConfigError, match=r"hudi_py\.read"):
-        register(type("Session", (), {"version": "3.5.9"})())
+        register(type("Session", (), {"version": "3.5.9", "createDataFrame": None})())
 
 
 @pytest.mark.parametrize("name", ["where", "as_of", "savepoint", "start", "end"])
