@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hudi_py.rows.path_columns import PathColumns
     from hudi_py.rows.predicate import Bounds, ColumnFilter, Filter, RowFilter
     from hudi_py.rows.time_partitions import TimePartitions
+    from hudi_py.snapshot.arrow_dataset import RowsDataset
     from hudi_py.snapshot.key_index import KeyIndexes
     from hudi_py.storage.base import Storage
 
@@ -341,6 +342,17 @@ class Rows(Batches):
         from hudi_py.snapshot.polars_scan import scan
 
         return scan(self.schema, self.narrowed, require("polars"))
+
+    def to_dataset(self) -> RowsDataset:
+        """
+        The rows as a `pyarrow.dataset.Dataset`, for DuckDB, `polars.scan_pyarrow_dataset` and pyarrow.
+
+        Columns and filters of each query are pushed down: files that cannot hold a row of the answer are not opened.
+        Arrow applies all filters itself, so those that are not understood cost time only.
+        """
+        from hudi_py.snapshot.arrow_dataset import RowsDataset
+
+        return RowsDataset(self)
 
     @property
     def skipped(self) -> Mapping[str, int]:

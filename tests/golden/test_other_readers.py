@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 
 import hudi_py
@@ -31,6 +34,31 @@ def by_polars_lazily(rows):
     return rows.to_polars_lazy().collect().to_arrow()
 
 
+def by_duckdb_from_a_dataset(rows):
+    return by_duckdb(rows.to_dataset())
+
+
+def by_polars_from_a_dataset(rows):
+    polars = pytest.importorskip("polars")
+    return polars.scan_pyarrow_dataset(rows.to_dataset()).collect().to_arrow()
+
+
+READERS = (by_pyarrow, by_duckdb, by_polars, by_polars_lazily, by_duckdb_from_a_dataset, by_polars_from_a_dataset)
+
+
+def some_filters(whole):
+    """Filters with values of the rows, on each column that has values to compare."""
+    rng = random.Random(5)
+    for name in whole.schema.names:
+        values = [value for value in whole.column(name) if value.is_valid]
+        field = ds.field(name)
+        yield field.is_null() | ~field.is_valid()
+        if not values or pa.types.is_nested(values[0].type):
+            continue
+        value, other = rng.choice(values), rng.choice(values)
+        yield from (field == value, field > value, ~(field <= value) | (field == other))
+
+
 def table_and_answer(name, folder):
     """The table, what real Hudi reads of its latest snapshot, and the meta columns in the hash of that."""
     if name in fixtures.row_fixture_names():
@@ -46,6 +74,19 @@ def test_other_readers_show_what_hudi_reads(name, tmp_path):
     if answer is None or "error" in answer:
         pytest.skip("real Hudi reads no snapshot of it")
     rows = hudi_py.open_table(path).rows(with_meta=True)
-    for reader in (by_pyarrow, by_duckdb, by_polars, by_polars_lazily):
+    for reader in READERS:
         found = [row for batch in reader(rows).to_batches() for row in plain_rows(batch)]
         assert (len(found), fixtures.row_hash(found, kept)) == (answer["rows"], answer["hash"]), reader.__name__
+
+
+@pytest.mark.parametrize("name", [*fixtures.row_fixture_names(), *fixtures.combined_names()])
+def test_filters_of_a_dataset_choose_among_all_rows(name, tmp_path):
+    """Whatever is left out by statistics, indexes and paths: the rows that Arrow chooses among all of the read."""
+    path, answer, _ = table_and_answer(name, tmp_path)
+    if answer is None or "error" in answer:
+        pytest.skip("real Hudi reads no snapshot of it")
+    rows = hudi_py.open_table(path).rows(with_meta=True)
+    whole, dataset = rows.to_arrow(), rows.to_dataset()
+    for chosen in some_filters(whole):
+        found = dataset.to_table(["_hoodie_record_key"], chosen)
+        assert found.equals(ds.dataset(whole).to_table(["_hoodie_record_key"], chosen)), str(chosen)
