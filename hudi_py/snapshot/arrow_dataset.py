@@ -13,8 +13,8 @@ Source: pyarrow ``Dataset``; how DuckDB and ``polars.scan_pyarrow_dataset`` call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -25,13 +25,23 @@ from hudi_py.snapshot.arrow_filter import understood
 from hudi_py.snapshot.arrow_scanner import Columns, RowsScanner, arrow_scanner
 
 if TYPE_CHECKING:
-    from hudi_py.snapshot.rows import Rows
+    from hudi_py.rows.condition import Condition
+    from hudi_py.snapshot.batches import Batches
 
 _BATCH_ROWS: Final = 131_072
 """As in pyarrow."""
 _OF_FRAGMENTS: Final = frozenset({"__batch_index", "__fragment_index", "__last_in_fragment", "__filename"})
 _PLACE: Final = "FieldPath("
 """In the text of expressions that name columns by their place among all."""
+
+
+class Narrowable(Protocol):
+    """Rows that can be read in part, as `hudi_py.snapshot.rows.Rows`."""
+
+    schema: pa.Schema
+
+    def narrowed(self, columns: Sequence[str] | None = None, *where: Condition) -> Batches:
+        """The rows that meet all of *where*; with these columns, or all for None."""
 
 
 class RowsDataset(ds.UnionDataset):
@@ -46,7 +56,7 @@ class RowsDataset(ds.UnionDataset):
         chosen: A filter that rows have to meet besides that of a scan; None for all rows.
     """
 
-    def __init__(self, rows: Rows, chosen: Any = None) -> None:
+    def __init__(self, rows: Narrowable, chosen: Any = None) -> None:
         parquet: Any = ds.ParquetFileFormat()
         unreadable = ds.FileSystemDataset([parquet.make_fragment(_Unreadable())], rows.schema, parquet)
         super().__init__(rows.schema, [unreadable])  # type: ignore[call-arg]
@@ -142,7 +152,7 @@ class RowsDataset(ds.UnionDataset):
             return None
         return found
 
-    def _read(self, names: list[str] | None, chosen: Any) -> Rows:
+    def _read(self, names: list[str] | None, chosen: Any) -> Batches:
         condition = None if chosen is None else understood(chosen, self.schema)
         if condition is not None:
             try:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 if TYPE_CHECKING:
-    from hudi_py.snapshot.rows import Rows
+    from hudi_py.snapshot.batches import Batches
 
 Columns: TypeAlias = Sequence[str] | Mapping[str, Any] | None
 """Names of columns, or expressions by the name of their result; None for all."""
@@ -42,7 +42,9 @@ class RowsScanner:
         pyarrow.ArrowInvalid: A column does not exist, or an expression does not fit.
     """
 
-    def __init__(self, rows: Rows, columns: Columns, chosen: Any, batch_size: int, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, rows: Batches, columns: Columns, chosen: Any, batch_size: int, options: Mapping[str, Any]
+    ) -> None:
         self._rows = rows
         self._batch_size = batch_size
         self._options = {**options, "columns": columns, "filter": chosen, "batch_size": batch_size}

@@ -29,6 +29,7 @@ from hudi_py.snapshot.select import size_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.dataset as ds
 
     from hudi_py.formats.bloom import HashedKeys
     from hudi_py.mdt.read_statistics import StatisticsReader
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from hudi_py.rows.path_columns import PathColumns
     from hudi_py.rows.predicate import Bounds, ColumnFilter, Filter, RowFilter
     from hudi_py.rows.time_partitions import TimePartitions
-    from hudi_py.snapshot.arrow_dataset import RowsDataset
     from hudi_py.snapshot.key_index import KeyIndexes
     from hudi_py.storage.base import Storage
 
@@ -343,7 +343,7 @@ class Rows(Batches):
 
         return scan(self.schema, self.narrowed, require("polars"))
 
-    def to_dataset(self) -> RowsDataset:
+    def to_dataset(self) -> ds.Dataset:
         """
         The rows as a `pyarrow.dataset.Dataset`, for DuckDB, `polars.scan_pyarrow_dataset` and pyarrow.
 
