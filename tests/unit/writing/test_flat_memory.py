@@ -75,6 +75,7 @@ def peak_of(rows, operation, kind):
     return pool.max_memory()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("operation", ["insert", "upsert"])
 def test_a_small_file_takes_any_number_of_new_rows_in_the_same_memory(operation, kind):
