@@ -41,7 +41,9 @@ class Window:
     def _is_after(self, _: object, until: str | None) -> None:
         if until is not None and until < self.after:
             raise ConfigError(
-                f"the range ends at {until}, before it begins at {self.after}; give the earlier one first"
+                f"the range ends at {until}, before it begins at {self.after}; give the earlier one first. If a reader "
+                f"has read until {self.after}, the last commits of that were rolled back since: read the table as a "
+                "whole, and go on from there"
             )
 
     def __contains__(self, time: str) -> bool:

@@ -113,6 +113,8 @@ class Follower:
             self.has_begun = True
             return ""
         since = progress.instant
+        if until < since:  # the last that it read was rolled back, and nothing came since
+            return ""
         try:
             # With what was deleted, which needs files from before the range.
             found = _shown(table.changes(since, until, with_deletes=True))
@@ -147,9 +149,10 @@ def missed(table: Table, told: list[Shown]) -> list[str]:
     found: Shown = {}
     for each in told:
         found |= each
-    since = table.consumer(CONSUMER).instant
+    since, until = table.consumer(CONSUMER).instant, table.changed_until()
     try:
-        found |= _shown(table.changes(since, table.changed_until(), with_deletes=True))
+        if until >= since:  # else the last that it read was rolled back, and nothing came since
+            found |= _shown(table.changes(since, until, with_deletes=True))
     except RefusedError as error:
         return [f"a consumer that has read until {since}: {error}"]
     return [
