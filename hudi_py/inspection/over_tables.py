@@ -28,6 +28,9 @@ _WORDS: Final = {0: "ok", 3: "found", MORE_TO_DO: "more"}
 _ONE_TOO_MANY: Final = "unexpected extra argument"
 """How click begins to say it, in every release."""
 
+_ONE_FILE: Final = {"output": "-o", "list_to": "--list"}
+"""Parameters of commands that name a file to write, and their options."""
+
 
 def run_over_tables(
     group: click.Group,
@@ -73,6 +76,8 @@ def _run(names: list[str], command: click.Command | None, rest: list[str], secon
         rest = ["--json" if word == WRAPPED else word for word in rest]
     # Before the first table: a misspelled option would otherwise fail once for each of them.
     checked = _checked(command, names, rest)
+    for flag in (flag for name, flag in _ONE_FILE.items() if checked.get(name) is not None):
+        raise click.UsageError(f"{flag} names one file, which each table would replace; run the command for one table")
     storage_options = _storage_options(checked)
     path = checked.get("metrics_file")
     # For the run as a whole: every table would replace the file of the one before.

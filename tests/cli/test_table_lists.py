@@ -6,6 +6,8 @@ import os
 import shutil
 import sys
 
+import pytest
+
 from hudi_py.inspection.table_lists import tables_of
 
 
@@ -68,3 +70,18 @@ def test_a_pattern_looks_for_nothing_inside_of_a_table(lake, tmp_path):
     """As a folder: a copy of a table in a partition is data of the table around it."""
     shutil.copytree(lake[1], f"{lake[0]}/partition/copy")
     assert tables_of(f"{tmp_path}/**", {}) == tables_of(str(tmp_path), {}) == tuple(sorted(lake))
+
+
+@pytest.mark.parametrize(
+    "words", [("read", "-o", "x.csv"), ("clean", "--dry-run", "--list", "x.jsonl"), ("orphans", "--list", "x.jsonl")]
+)
+def test_a_file_that_each_table_would_replace_is_refused(words, run, table, tmp_path, monkeypatch):
+    """The rows of the last table alone would be left, and nobody would know."""
+    monkeypatch.chdir(tmp_path)
+    names = [str(table(name)) for name in ("cow_nonpartitioned-1.1.1", "cow_partitioned-1.1.1")]
+    listed = tmp_path / "tables.txt"
+    listed.write_text("\n".join(names))
+    done = run(words[0], "--tables", str(listed), *words[1:])
+    assert done.code == 2
+    assert "names one file" in done.err
+    assert not (tmp_path / words[-1]).exists()
