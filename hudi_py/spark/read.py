@@ -202,8 +202,10 @@ def _frame(
     spark: SparkSession, base: str, stored: pa.Schema, files: list[tuple[str, BaseFile]], schema: StructType
 ) -> DataFrame:
     """Files of one stored schema, their columns in the types of the table."""
+    # Whatever the session says: rows of a file that is damaged, or that a clean deleted, are never left out in silence.
+    reader = spark.read.options(ignoreMissingFiles=False, ignoreCorruptFiles=False)
     # Spark 3, and Hudi on it, write early dates and times in today's calendar, so nothing has to be converted.
-    frame = spark.read.schema(from_arrow_schema(stored, prefer_timestamp_ntz=True)).parquet(
+    frame = reader.schema(from_arrow_schema(stored, prefer_timestamp_ntz=True)).parquet(
         *(_GLOB.sub(r"\\\g<0>", f"{base}/{join_path(partition, file.name)}") for partition, file in files),
         datetimeRebaseMode="CORRECTED",
     )

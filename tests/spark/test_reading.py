@@ -232,3 +232,31 @@ def test_files_with_fewer_or_narrower_fields_show_null_and_the_same_values(spark
         "3": {"a": 0.2, "b": 7, "c": None},
     }
     assert {row["id"]: row["s"] for row in table.refresh().rows().to_arrow().to_pylist()} == written
+
+
+def test_missing_and_damaged_files_are_never_passed_over(spark, tmp_path):
+    """Whatever the session says of files: rows would be left out without a word."""
+    rows = pa.table({"id": ["a", "b"], "region": ["eu", "us"], "ts": [1, 1]})
+    settings = {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "region",
+    }
+    hudi_py.write(tmp_path / "t", rows, settings=settings)
+    frame = hudi_py.read(spark, tmp_path / "t").select("id")
+    assert {row.id for row in frame.collect()} == {"a", "b"}
+    (file,) = (tmp_path / "t" / "eu").glob("*.parquet")
+    content = file.read_bytes()
+    names = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
+    try:
+        for name in names:
+            spark.conf.set(name, "true")
+        file.write_bytes(content[:4] + b"\xff" * 296 + content[300:])
+        with pytest.raises(Exception, match=r"(?s)Parquet|parquet"):
+            hudi_py.read(spark, tmp_path / "t").select("id", "_hoodie_commit_time").collect()
+        file.unlink()
+        with pytest.raises(Exception, match=file.name.partition("_")[0]):
+            frame.collect()
+    finally:
+        for name in names:
+            spark.conf.unset(name)
