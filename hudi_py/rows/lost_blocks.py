@@ -46,11 +46,10 @@ def refuse_lost(found: Scanned, root: str, partition_path: str, written: Written
         events.warning("read.log.torn", file=f"{root}/{path}", byte=offset, bytes=size)
     if written is None:
         return
-    known: set[str] = set()
     for placed in found.left_out:
         time = placed[1].header[HeaderKey.INSTANT_TIME]
         # Completed, but not yet at the time or not in the range that is read.
-        if written.is_completed(time) or time in known:
+        if written.is_completed(time):
             continue
         path, offset, _ = _place(placed, partition_path)
         said = f"{root}/{path} holds a block at byte {offset} that says {time} wrote it"
@@ -66,7 +65,6 @@ def refuse_lost(found: Scanned, root: str, partition_path: str, written: Written
                 f"block may be damaged, and older rows would be shown. {WAY_OUT}; hudi-py read --read-optimized shows "
                 "the base files alone"
             )
-        known.add(time)
     for placed in found.taken_back:
         time = placed[1].header[HeaderKey.INSTANT_TIME]
         if written.is_completed(time) and any(e.time == time for e in _writers(placed, partition_path, written)):

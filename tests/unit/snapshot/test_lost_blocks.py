@@ -163,3 +163,15 @@ def test_a_write_looks_for_keys_in_no_log_file_whose_rows_are_lost(version, tmp_
     say(last, UNKNOWN)
     with pytest.raises(CorruptMetadata, match="its rows are lost"):
         deleted_in_logs(table.storage, "", group)
+
+
+def test_each_block_of_a_write_that_is_left_out_is_compared_with_the_commits(tmp_path):
+    """That one block is really of a failed write says nothing of the next one that claims the same."""
+    path, logs = table_with_logs(tmp_path, 6, upserts=3)
+    failed = hudi_py.open_table(str(path)).timeline.writes.completed()[2].requested_time
+    for file in (path / ".hoodie").glob(f"{failed}*"):
+        file.unlink()
+    assert shown(path) == {"a": 3, "b": 0}
+    writer = say(logs[2], failed)
+    with pytest.raises(CorruptMetadata, match=writer):
+        shown(path)
