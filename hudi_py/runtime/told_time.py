@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
+from hudi_py.model.lease import CLOCKS_DIFFER_BY
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
-
-_CLOCKS_DIFFER_BY: Final = timedelta(minutes=1)
 
 
 def warn_of_time_to_come(now: datetime | None, clock: Clock, what: str) -> None:
@@ -22,5 +20,5 @@ def warn_of_time_to_come(now: datetime | None, clock: Clock, what: str) -> None:
         clock: The present.
         what: What is run, in words.
     """
-    if now is not None and now > clock.now() + _CLOCKS_DIFFER_BY:
+    if now is not None and now > clock.now() + CLOCKS_DIFFER_BY:
         log.warning("run.time_to_come", what=what, now=now.isoformat(), clock=clock.now().isoformat())
