@@ -17,7 +17,7 @@ from hudi_py.formats.instant_encoder import SYNC_BYTES, InstantRecord, encode_re
 from hudi_py.model.files import OWN_FOLDER
 from hudi_py.model.instant import Action, Instant, State, advance
 from hudi_py.model.instant_time import next_instant_time
-from hudi_py.runtime.clock import Clock, SystemClock, zone_of
+from hudi_py.runtime.clock import Clock, clock_of, zone_of
 from hudi_py.runtime.randomness import MACHINE, Randomness
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.deletion import DeletionSwitch
@@ -86,7 +86,7 @@ class TimelineStore:
         self.storage = storage
         self.lock = lock
         self.config = config
-        self.clock = clock or SystemClock()
+        self.clock = clock_of(clock)
         self.leases = LeaseFolder(storage, self.clock, ignores_leases)
         self.deletion = DeletionSwitch(storage, forbids_deletion)
         self.zone = zone_of(config.timezone)
