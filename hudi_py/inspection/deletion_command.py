@@ -32,8 +32,7 @@ def forbid(common: Common, table: str, dry_run: bool) -> None:
     Example:
       hudi-py deletion forbid s3://lake/trips
     """
-    opened = common.open(table)
-    opened = common.trial_of(opened) if dry_run else opened
+    opened = common.open_to_change(table, dry_run=dry_run)
     _show(common, table, is_forbidden=True, changed=opened.forbid_deletion(), dry_run=dry_run)
 
 
@@ -43,8 +42,7 @@ def forbid(common: Common, table: str, dry_run: bool) -> None:
 @command
 def allow(common: Common, table: str, dry_run: bool) -> None:
     """Allow the deletion of data again."""
-    opened = common.open(table)
-    opened = common.trial_of(opened) if dry_run else opened
+    opened = common.open_to_change(table, dry_run=dry_run)
     _show(common, table, is_forbidden=False, changed=opened.allow_deletion(), dry_run=dry_run)
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from hudi_py.model.lease import Lease
-    from hudi_py.table import Table
 
 force_option = click.option(
     "--force", is_flag=True, help="Ignore leases of readers; a warning names each lease that is ignored."
@@ -73,7 +72,7 @@ def create(
       hudi-py lease create TABLE --ttl 90m --at 2026-11-01 --json
       hudi-py lease create TABLE --ttl 3h --savepoint
     """
-    opened = _opened(common, table, dry_run=dry_run)
+    opened = common.open_to_change(table, dry_run=dry_run)
     taken = opened.take_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint)
     if dry_run:
         _show_trial(common, taken)
@@ -105,7 +104,7 @@ def list_leases(common: Common, table: str) -> None:
 @command
 def renew(common: Common, table: str, lease_id: str, ttl: str, dry_run: bool) -> None:
     """Extend a lease. An expired one cannot be renewed, because files may be deleted."""
-    renewed = _opened(common, table, dry_run=dry_run).renew_lease(lease_id, ttl)
+    renewed = common.open_to_change(table, dry_run=dry_run).renew_lease(lease_id, ttl)
     if dry_run and not common.as_json:
         say(f"{renewed} {done('set', dry_run=True)}")
     else:
@@ -119,7 +118,7 @@ def renew(common: Common, table: str, lease_id: str, ttl: str, dry_run: bool) ->
 @command
 def release(common: Common, table: str, lease_id: str, dry_run: bool) -> None:
     """Delete a lease, even one whose file is damaged."""
-    found = _opened(common, table, dry_run=dry_run).release_lease(lease_id)
+    found = common.open_to_change(table, dry_run=dry_run).release_lease(lease_id)
     if common.as_json:
         print_json({"id": lease_id, "released": found and not dry_run, **tried(found, dry_run=dry_run)})
         return
@@ -161,7 +160,7 @@ def run(
     from hudi_py.inspection.lease_child import run_child
 
     if dry_run:
-        opened = _opened(common, table, dry_run=True)
+        opened = common.open_to_change(table, dry_run=True)
         _show_trial(common, opened.take_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint))
         return
     # Released also if the child fails; if this process is killed, the lease expires.
@@ -201,7 +200,7 @@ def set_consumer(common: Common, table: str, name: str, instant: str, ttl: str, 
     Example:
       hudi-py consumer set s3://lake/trips job-7 20261101120000000
     """
-    progress = _opened(common, table, dry_run=dry_run).consumer(name).at(instant, ttl=ttl)
+    progress = common.open_to_change(table, dry_run=dry_run).consumer(name).at(instant, ttl=ttl)
     if common.as_json:
         print_json(consumer_entry(progress))
     else:
@@ -233,7 +232,7 @@ def list_consumers(common: Common, table: str) -> None:
 @command
 def delete_consumer(common: Common, table: str, name: str, dry_run: bool) -> None:
     """Forget a consumer. What only it needs is deleted by the next clean."""
-    found = _opened(common, table, dry_run=dry_run).consumer(name).delete()
+    found = common.open_to_change(table, dry_run=dry_run).consumer(name).delete()
     if common.as_json:
         print_json({"name": name, "deleted": found and not dry_run, **tried(found, dry_run=dry_run)})
         return
@@ -259,11 +258,6 @@ def lease_entry(lease: Lease) -> dict[str, Any]:
         "created": iso(lease.created),
         "expires": iso(lease.expires),
     }
-
-
-def _opened(common: Common, table: str, *, dry_run: bool) -> Table:
-    opened = common.open(table)
-    return common.trial_of(opened) if dry_run else opened
 
 
 def _show(common: Common, lease: Lease) -> None:

@@ -104,15 +104,18 @@ class Common:
             raise ConfigError("--now is for looking only here; add --dry-run, or leave it out")
         return opened
 
-    def trial_of(self, opened: Table) -> Table:
+    def open_to_change(self, location: str, *, dry_run: bool) -> Table:
         """
-        Return the table with what would be changed kept in memory, for the dry run of a single small change.
+        Open the table for a single small change; for a dry run, with what would be changed kept in memory.
 
         Raises:
             ConfigError: The settings name an unknown lock provider, as a real run would be refused for.
         """
         from hudi_py.storage.rehearsal import RehearsalStorage
 
+        opened = self.open(location)
+        if not dry_run:
+            return opened
         opened.rehearsal()
         return type(opened)(RehearsalStorage(opened.storage), settings=self.settings)
 

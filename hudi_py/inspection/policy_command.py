@@ -76,8 +76,7 @@ def apply_(common: Common, table: str, file: str, dry_run: bool) -> None:
 @command
 def remove(common: Common, table: str, dry_run: bool) -> None:
     """Let the settings of each process decide again."""
-    opened = common.open(table)
-    found = (common.trial_of(opened) if dry_run else opened).remove_policy()
+    found = common.open_to_change(table, dry_run=dry_run).remove_policy()
     if common.as_json:
         print_json({"removed": found and not dry_run, **tried(found, dry_run=dry_run)})
     else:
