@@ -35,8 +35,7 @@ def check_flags(**flags: Any) -> None:
         ConfigError: One is not.
     """
     for name, value in flags.items():
-        if not isinstance(value, bool):
-            raise ConfigError(f"{name}={value!r}: give True or False; nothing was done")
+        _check(name, value, bool, "True or False")
 
 
 def check_texts(**texts: Any) -> None:
@@ -47,8 +46,7 @@ def check_texts(**texts: Any) -> None:
         ConfigError: One is none.
     """
     for name, value in texts.items():
-        if not isinstance(value, str):
-            raise ConfigError(f"{name}={value!r}: give a text; nothing was done")
+        _check(name, value, str, "a text")
 
 
 def check_callables(**functions: Any) -> None:
@@ -74,8 +72,13 @@ def check_kinds(kind: Any, what: str, **values: Any) -> None:
         ConfigError: One is not.
     """
     for name, value in values.items():
-        if value is not None and not isinstance(value, kind):
-            raise ConfigError(f"{name}={value!r}: give {what}; nothing was done")
+        if value is not None:
+            _check(name, value, kind, what)
+
+
+def _check(name: str, value: Any, kind: Any, what: str) -> None:
+    if not isinstance(value, kind):
+        raise ConfigError(f"{name}={value!r}: give {what}; nothing was done")
 
 
 def count_of(name: str, value: Any, *, least: int) -> int | None:
