@@ -8,6 +8,7 @@ too, because their keys would otherwise be written a second time.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,7 @@ import attrs
 import pyarrow as pa
 
 from hudi_py.formats.arrow_types import Array
-from hudi_py.formats.log_block import BlockType, iterate_log_blocks
+from hudi_py.formats.log_block import BlockType, iterate_log_blocks, scan_log_blocks
 from hudi_py.fsview.build import PartitionView, ViewContext
 from hudi_py.model.files import BaseFile, FileGroup, LogFile, join_path, parse_log_file
 from hudi_py.model.instant import Instant
@@ -165,9 +166,12 @@ def keys_in_logs(
         source = f"{storage.root}/{path}"
         # Blocks are not filtered by their commits: a key too many is only searched for once more, a key too few would
         # be written twice.
-        blocks = list(iterate_log_blocks(storage.read(path), source))
-        torn: list[Placed] = [(log, block) for block in blocks if block.block_type is BlockType.CORRUPT]
+        content = storage.read(path)
+        # First the headers alone: contents of all blocks at once would be the file a second time.
+        headers = scan_log_blocks(io.BytesIO(content), len(content), source)
+        torn: list[Placed] = [(log, block) for block in headers if block.block_type is BlockType.CORRUPT]
         refuse_lost(Scanned([], torn, [], []), storage.root, partition_path, written)
+        blocks = iterate_log_blocks(content, source)
         data = ((block, source) for block in blocks if block.block_type in _DATA)
         yield from (records.keys for records in records_of(data, _KEYS_ONLY))
 
