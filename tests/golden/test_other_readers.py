@@ -67,25 +67,30 @@ def table_and_answer(name, folder):
     return path, reads.get("snapshot"), () if name.startswith("virtual") else fixtures.HASHED_META
 
 
-@pytest.mark.parametrize("name", [*fixtures.row_fixture_names(), *fixtures.combined_names()])
-def test_other_readers_show_what_hudi_reads(name, tmp_path):
-    """All types, merged and widened: nothing is lost on the way through a stream."""
-    path, answer, kept = table_and_answer(name, tmp_path)
+def rows_that_hudi_reads(name, folder):
+    """The rows with meta columns, and what real Hudi answers."""
+    path, answer, kept = table_and_answer(name, folder)
     if answer is None or "error" in answer:
         pytest.skip("real Hudi reads no snapshot of it")
-    rows = hudi_py.open_table(path).rows(with_meta=True)
+    return hudi_py.open_table(path).rows(with_meta=True), answer, kept
+
+
+TABLES = pytest.mark.parametrize("name", [*fixtures.row_fixture_names(), *fixtures.combined_names()])
+
+
+@TABLES
+def test_other_readers_show_what_hudi_reads(name, tmp_path):
+    """All types, merged and widened: nothing is lost on the way through a stream."""
+    rows, answer, kept = rows_that_hudi_reads(name, tmp_path)
     for reader in READERS:
         found = [row for batch in reader(rows).to_batches() for row in plain_rows(batch)]
         assert (len(found), fixtures.row_hash(found, kept)) == (answer["rows"], answer["hash"]), reader.__name__
 
 
-@pytest.mark.parametrize("name", [*fixtures.row_fixture_names(), *fixtures.combined_names()])
+@TABLES
 def test_filters_of_a_dataset_choose_among_all_rows(name, tmp_path):
     """Whatever is left out by statistics, indexes and paths: the rows that Arrow chooses among all of the read."""
-    path, answer, _ = table_and_answer(name, tmp_path)
-    if answer is None or "error" in answer:
-        pytest.skip("real Hudi reads no snapshot of it")
-    rows = hudi_py.open_table(path).rows(with_meta=True)
+    rows, _, _ = rows_that_hudi_reads(name, tmp_path)
     whole, dataset = rows.to_arrow(), rows.to_dataset()
     for chosen in some_filters(whole):
         found = dataset.to_table(["_hoodie_record_key"], chosen)

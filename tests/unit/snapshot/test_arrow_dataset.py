@@ -15,12 +15,11 @@ import pyarrow.parquet
 import pytest
 
 import hudi_py
-from hudi_py.model.files import FileSlice, format_base_file, parse_base_file
 from hudi_py.snapshot.arrow_filter import understood
 from hudi_py.snapshot.rows import Rows
-from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import RecordingStorage
 from support.fixtures import unpack_rows
+from support.plain_rows import rows_of_files
 from support.writes import create_table, open_table
 
 UTC = timezone.utc
@@ -58,14 +57,7 @@ def some_table(rng, count=12):
 
 @pytest.fixture
 def rows():
-    storage, rng, files = MemoryStorage("/lake/trips"), random.Random(5), []
-    for number in range(4):
-        name = format_base_file(f"f{number}-0", "0-0-0", f"2026010100000000{number}")
-        sink = pa.BufferOutputStream()
-        pa.parquet.write_table(some_table(rng), sink, row_group_size=3)
-        storage.create_new(name, sink.getvalue().to_pybytes())
-        files.append(FileSlice("", f"f{number}-0", name[-25:-8], parse_base_file(name)))
-    return Rows(storage, files, SCHEMA)
+    return rows_of_files(some_table, SCHEMA, files=4, group_rows=3)
 
 
 def is_same(found, expected):

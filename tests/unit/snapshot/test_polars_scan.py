@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import random
 from datetime import date, datetime, timezone
 
 import pyarrow as pa
@@ -11,13 +10,13 @@ import pyarrow.parquet
 import pytest
 
 import hudi_py
-from hudi_py.model.files import FileSlice, format_base_file, parse_base_file
 from hudi_py.snapshot import polars_scan
 from hudi_py.snapshot.polars_scan import understood
 from hudi_py.snapshot.rows import Rows
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import RecordingStorage
 from support.fixtures import unpack_rows
+from support.plain_rows import rows_of_files
 from support.writes import create_table, open_table
 
 pl = pytest.importorskip("polars")
@@ -44,14 +43,7 @@ def some_table(rng):
 
 @pytest.fixture
 def rows():
-    storage, rng, files = MemoryStorage("/lake/trips"), random.Random(5), []
-    for number in range(3):
-        name = format_base_file(f"f{number}-0", "0-0-0", f"2026010100000000{number}")
-        sink = pa.BufferOutputStream()
-        pa.parquet.write_table(some_table(rng), sink, row_group_size=2)
-        storage.create_new(name, sink.getvalue().to_pybytes())
-        files.append(FileSlice("", f"f{number}-0", name[-25:-8], parse_base_file(name)))
-    return Rows(storage, files, SCHEMA)
+    return rows_of_files(some_table, SCHEMA, files=3, group_rows=2)
 
 
 def expressions():
