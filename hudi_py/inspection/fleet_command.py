@@ -64,8 +64,10 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
     # A hidden command for each table, so that it runs in a process of its own, with its own errors.
     plan = Plan(command=("fleet-entry",), arguments=common.as_arguments(), tables=tables, parallel=parallel,
                 measures=common.is_measured)  # fmt: skip
+    outcomes: list[Outcome] = []
+    plan.run(outcomes.append)
     # They come as they are done; by name, two runs can be compared.
-    outcomes = sorted(plan.run(), key=lambda each: each.table)
+    outcomes.sort(key=lambda each: each.table)
     common.measures.extend(sample for outcome in outcomes for sample in outcome.samples)
     done = [{"table": outcome.table, **outcome.document} for outcome in outcomes if not outcome.has_failed]
     failed = [each for each in outcomes if each.has_failed]

@@ -10,10 +10,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -22,12 +21,11 @@ from typing import Any, Final
 
 import attrs
 
-from hudi_py.errors import ConfigError
 from hudi_py.inspection.fleet_budget import Budget
 from hudi_py.inspection.metrics_file import collected
 from hudi_py.inspection.open_metrics import Sample
 from hudi_py.inspection.options import MORE_TO_DO, ONE_OF_MANY
-from hudi_py.inspection.output_file import table_around
+from hudi_py.inspection.run_journal import RunJournal
 from hudi_py.inspection.still_running import is_beat
 from hudi_py.inspection.termination import EXIT_CODE as TERMINATED
 from hudi_py.inspection.termination import INTERRUPTED, Terminated
@@ -38,8 +36,6 @@ SOME_FAILED: Final = 6
 _DONE: Final = frozenset({0, 3})
 """Exit codes of tables that were done: a finding about a table is not a failure of the command."""
 _NOT_FAILED: Final = _DONE | {MORE_TO_DO}
-_LINE_BEGINS: Final = '{"table": '
-"""How each line of a journal begins."""
 _KINDS_OF_RUN: Final = ("--dry-run", "--schedule-only")
 """Options that make another kind of run: a table that was only looked at has not been cleaned."""
 _SIGNALS: Final = {INTERRUPTED: KeyboardInterrupt, TERMINATED: Terminated}
@@ -122,32 +118,36 @@ class Plan:
         """What is done to each table, as its journal names it: ``savepoint create --dry-run``."""
         return " ".join((*self.command, *(word for word in _KINDS_OF_RUN if word in self.arguments)))
 
-    def run(self) -> Iterator[Outcome]:
+    def run(self, tell: Callable[[Outcome], None]) -> None:
         """
-        Run the command on each table; outcomes in the order in which they come.
+        Run the command on each table.
+
+        Args:
+            tell: Gets outcomes in the order in which they come, also those of tables that were finished after Ctrl-C.
 
         Raises:
             ConfigError: The journal cannot be read or written, or is of a run of another command.
+            KeyboardInterrupt: Ctrl-C or SIGTERM came; no further table was started.
         """
-        done = _journalled(self.journal, self.work)
-        left = [table for table in self.tables if place_of(table) not in done]
-        outcomes = self._one_by_one(left) if self.parallel == 1 or len(left) <= 1 else self._at_once(left)
-        with contextlib.ExitStack() as stack:
-            journal = None if self.journal is None else stack.enter_context(_appending(self.journal))
-            for outcome in outcomes:
-                if journal is not None and outcome.is_done:
-                    # Whole, because the next run may be in another folder, where the same words are another table.
-                    place = place_of(outcome.table)
-                    line = {
-                        "table": outcome.table,
-                        "exit_code": outcome.exit_code,
-                        "command": self.work,
-                        "location": place,
-                    }
-                    journal.write(json.dumps(line, ensure_ascii=False) + "\n")
-                    # At once: whatever kills the run, what is done stays noted.
-                    journal.flush()
-                yield outcome
+        if self.journal is None:
+            self._run(self.tables, tell)
+            return
+        journal = RunJournal(self.journal, self.work)
+        done = journal.places()
+        with journal.appended() as note:
+
+            def noted(outcome: Outcome) -> None:
+                if outcome.is_done:
+                    note(outcome.table, outcome.exit_code)
+                tell(outcome)
+
+            self._run([table for table in self.tables if place_of(table) not in done], noted)
+
+    def _run(self, tables: Sequence[str], tell: Callable[[Outcome], None]) -> None:
+        if self.parallel == 1 or len(tables) <= 1:
+            self._one_by_one(tables, tell)
+        else:
+            self._at_once(tables, tell)
 
     @property
     def _run_one(self) -> Callable[[str, Sequence[str]], Outcome]:
@@ -167,36 +167,46 @@ class Plan:
             each.settle(share, outcome.document, has_failed=outcome.has_failed)
         return outcome
 
-    def _one_by_one(self, tables: Sequence[str]) -> Iterator[Outcome]:
+    def _one_by_one(self, tables: Sequence[str], tell: Callable[[Outcome], None]) -> None:
         for table in tables:
             shares = self._shares(1)
             if isinstance(shares, str):
-                yield _not_started(table, shares)
-            else:
-                outcome = self._settle(shares, self._run_one(table, self.argv(table, shares)))
-                yield outcome
-                # In this process the signal reached the command on the table, and is meant for the whole run.
-                if outcome.exit_code in _SIGNALS:
-                    raise _SIGNALS[outcome.exit_code]
+                tell(_not_started(table, shares))
+                continue
+            outcome = self._settle(shares, self._run_one(table, self.argv(table, shares)))
+            tell(outcome)
+            # In this process the signal reached the command on the table, and is meant for the whole run.
+            if outcome.exit_code in _SIGNALS:
+                raise _SIGNALS[outcome.exit_code]
 
-    def _at_once(self, tables: Sequence[str]) -> Iterator[Outcome]:
+    def _at_once(self, tables: Sequence[str], tell: Callable[[Outcome], None]) -> None:
         """In several processes. If one is killed, each table that was running then gets a process of its own."""
         # Taken from the end, which is the first table.
         waiting = list(reversed(tables))
         while waiting:
+            running: dict[Future[Outcome], tuple[str, list[int]]] = {}
             broken: list[tuple[str, list[int]]] = []
-            with _pool(min(self.parallel, len(waiting))) as pool:
-                yield from self._through(pool, waiting, broken)
+            try:
+                with _pool(min(self.parallel, len(waiting))) as pool:
+                    self._through(pool, waiting, running, broken, tell)
+            finally:
+                # After Ctrl-C the pool has finished what was begun, unless it came twice; no later run need do it.
+                over = [each for each in running if each.done() and not each.cancelled()]
+                self._tell_finished(over, running, broken, tell)
             for table, shares in broken:
                 # Which of the running tables killed the process is unknown, so each gets one that it can only kill
                 # alone.
-                yield self._settle(shares, self._alone(table, shares))
+                tell(self._settle(shares, self._alone(table, shares)))
 
     def _through(
-        self, pool: ProcessPoolExecutor, waiting: list[str], broken: list[tuple[str, list[int]]]
-    ) -> Iterator[Outcome]:
+        self,
+        pool: ProcessPoolExecutor,
+        waiting: list[str],
+        running: dict[Future[Outcome], tuple[str, list[int]]],
+        broken: list[tuple[str, list[int]]],
+        tell: Callable[[Outcome], None],
+    ) -> None:
         """Take tables from the end of *waiting*; those whose process may have been killed end up in *broken*."""
-        running: dict[Future[Outcome], tuple[str, list[int]]] = {}
         while running or (waiting and not broken):
             # Few at a time, not all at once: after a kill only the tables that were running are in doubt.
             while waiting and not broken and len(running) < self.parallel:
@@ -205,19 +215,31 @@ class Plan:
                     break  # those that run may give something back
                 table = waiting.pop()
                 if isinstance(shares, str):
-                    yield _not_started(table, shares)
+                    tell(_not_started(table, shares))
                     continue
                 try:
                     running[pool.submit(self._run_one, table, self.argv(table, shares))] = table, shares
                 except BrokenProcessPool:
                     broken.append((table, shares))
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in finished:
-                table, shares = running.pop(future)
-                try:
-                    yield self._settle(shares, future.result())
-                except BrokenProcessPool:
-                    broken.append((table, shares))
+            self._tell_finished(finished, running, broken, tell)
+
+    def _tell_finished(
+        self,
+        finished: Iterable[Future[Outcome]],
+        running: dict[Future[Outcome], tuple[str, list[int]]],
+        broken: list[tuple[str, list[int]]],
+        tell: Callable[[Outcome], None],
+    ) -> None:
+        """Tell what came of tables that are *running* no more."""
+        for future in finished:
+            table, shares = running.pop(future)
+            try:
+                outcome = future.result()
+            except BrokenProcessPool:
+                broken.append((table, shares))
+            else:
+                tell(self._settle(shares, outcome))
 
     def _alone(self, table: str, shares: Sequence[int]) -> Outcome:
         with _pool(1) as pool:
@@ -299,55 +321,3 @@ def _pool(size: int) -> Iterator[ProcessPoolExecutor]:
 
 def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _journalled(path: str | None, work: str) -> frozenset[str]:
-    """
-    Places of the tables that a journal names; a line that a killed run left half written is ignored.
-
-    Raises:
-        ConfigError: It cannot be read, or is no journal: a list of tables, say, to which nothing must be added. Or it
-            is of a run that did other *work*: its tables would be passed over, and nothing would be done for them.
-    """
-    if path is not None and table_around(path) is not None:
-        raise ConfigError(f"--resume {path}: this is inside a table, where no instant would know it; use another place")
-    if path is None or not os.path.exists(path):
-        return frozenset()
-    found = set()
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            for number, line in enumerate(file, 1):
-                # A crash of the machine may leave zeros at the end.
-                text = line.strip().strip("\0")
-                try:
-                    entry = json.loads(text)
-                except ValueError:
-                    if text.startswith(_LINE_BEGINS) or _LINE_BEGINS.startswith(text):
-                        continue
-                    entry = None
-                if not isinstance(entry, dict) or not isinstance(entry.get("table"), str):
-                    raise ConfigError(
-                        f"--resume {path}: line {number} was not written by a run over many tables, and nothing is "
-                        "added to a file of another kind; give a new file, or that of the run to go on with"
-                    )
-                # Earlier versions did not note it.
-                if entry.get("command", work) != work:
-                    raise ConfigError(
-                        f"--resume {path}: line {number} is of hudi-py {entry['command']}, not of hudi-py {work}, and "
-                        "its tables would be left out; give a new file, or that of the run to go on with"
-                    )
-                place = entry.get("location")
-                found.add(place if isinstance(place, str) else place_of(entry["table"]))
-    except OSError as error:
-        raise ConfigError(f"--resume {path}: {error.strerror}") from error
-    return frozenset(found)
-
-
-def _appending(path: str) -> io.TextIOWrapper:
-    try:
-        file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - the caller closes it
-        if file.tell() > 0:
-            file.write("\n")  # so that a half-written line of a killed run ends
-    except OSError as error:
-        raise ConfigError(f"--resume {path}: {error.strerror}") from error
-    return file

@@ -126,13 +126,19 @@ def _plan(
 def _run_all(plan: Plan, head: Mapping[str, Any], samples: list[Sample], *, as_json: bool) -> int:
     """Run a plan, print its lines, add what was measured to *samples* and return the exit code."""
     told: set[str] = set()
-    count = failed = unfinished = 0
-    for outcome in plan.run():
+    codes: list[int] = []
+    failed = 0
+
+    def tell(outcome: Outcome) -> None:
+        nonlocal failed
         _print(outcome, head, told, as_json=as_json)
         # Of its document nothing is kept: there may be hundreds of tables.
-        samples += outcome.samples
-        count, failed = count + 1, failed + outcome.has_failed
-        unfinished += outcome.exit_code == MORE_TO_DO
+        samples.extend(outcome.samples)
+        codes.append(outcome.exit_code)
+        failed += outcome.has_failed
+
+    plan.run(tell)
+    count, unfinished = len(codes), codes.count(MORE_TO_DO)
     skipped = len(plan.tables) - count
     words = [counted(count, "table"), f"{failed} failed"]
     words += [f"{unfinished} with more to do"] if unfinished else []

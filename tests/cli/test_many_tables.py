@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from concurrent.futures.process import BrokenProcessPool
@@ -15,19 +14,11 @@ from hudi_py.inspection.cli import main
 from hudi_py.inspection.fleet_budget import budget_of
 from hudi_py.inspection.maintain_command import maintain, maintenance_entry
 from hudi_py.inspection.many_tables import Outcome, Plan
-from hudi_py.inspection.options import Common
-from hudi_py.inspection.termination import Terminated
 from hudi_py.services.maintenance.service import Chore, ChoreReport, ChoreResult, MaintenanceReport
+from support.cli_runner import lines_of_tables
 from support.tables import TableBuilder, at, on_disk
 
 ALONE = ("--parallel", "1")
-
-
-def lines(result):
-    """Location to line; each table has one."""
-    found = [json.loads(line) for line in result.out.splitlines()]
-    assert len({each["table"] for each in found}) == len(found)
-    return {each["table"]: each for each in found}
 
 
 @pytest.mark.parametrize(
@@ -44,7 +35,7 @@ def test_a_run_over_many_tables_gives_what_single_runs_give(run, lake, tmp_path,
     names, rest = arguments[:position], arguments[position:]
     result = run(*names, "--tables", tmp_path / "list.txt", *rest, "--json", *ALONE)
     assert result.code == 6
-    found = lines(result)
+    found = lines_of_tables(result)
     assert set(found) == {*lake, str(tmp_path / "none")}
     now = {"age_seconds"}
     for table, line in found.items():
@@ -88,23 +79,6 @@ def test_exit_code_is_zero_when_none_failed(run, lake, tmp_path):
     assert all(table in result.out for table in lake)
 
 
-@pytest.mark.parametrize("noted", ["clean --dry-run", "check", "savepoint create"])
-def test_a_journal_of_another_command_is_refused(run, lake, tmp_path, noted):
-    """A dry run above all: all tables would be left out, and nothing would be cleaned, with exit code 0."""
-    journal, words = tmp_path / "journal", noted.split()
-    assert run(*words, "--tables", tmp_path / "list.txt", "--resume", journal, *ALONE).code == 6
-    before = journal.read_bytes()
-    result = run("clean", "--tables", tmp_path / "list.txt", "--resume", journal, *ALONE)
-    assert (result.code, result.out) == (2, "")
-    assert f"is of hudi-py {noted}, not of hudi-py clean" in result.err
-    assert journal.read_bytes() == before
-    older = [
-        {key: value for key, value in json.loads(line).items() if key != "command"} for line in before.splitlines()
-    ]
-    journal.write_text("\n".join(map(json.dumps, older)))
-    assert "3 done before" in run("clean", "--tables", tmp_path / "list.txt", "--resume", journal, *ALONE).err
-
-
 def test_what_a_table_warns_of_is_told_once(run, lake, tmp_path):
     """As a run on that table alone tells it; the same words of the next tables are no news."""
     setting = ("--conf", "hoodie.clean.commits.retained=3")
@@ -131,56 +105,12 @@ def test_wrong_usage_ends_before_the_first_table(run, lake, tmp_path, monkeypatc
     assert run("du", "--tables").code == 2
 
 
-def test_a_run_goes_on_where_another_stopped(run, lake, tmp_path):
-    """``--resume``: what is done is left out, what failed is tried again; half a line of a killed run does no harm."""
-    journal, listed = tmp_path / "journal", tmp_path / "list.txt"
-    first = run("check", "--tables", listed, "--resume", journal, "--json", *ALONE)
-    assert set(lines(first)) == {*lake, str(tmp_path / "none")}
-    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:1]) + '{"table": "/half')
-    second = run("check", "--tables", listed, "--resume", journal, "--json", *ALONE)
-    assert set(lines(second)) == {*lake[1:], str(tmp_path / "none")}
-    third = run("check", "--tables", listed, "--resume", journal, "--json", *ALONE)
-    assert set(lines(third)) == {str(tmp_path / "none")}
-    assert "3 done before" in third.err
-
-
-def test_a_journal_names_places(run, lake, tmp_path, monkeypatch):
-    """The same word is another table in another folder, and the same table has other words in another run."""
-    journal = tmp_path / "journal"
-    for folder in ("one", "two"):
-        (tmp_path / folder).mkdir()
-        shutil.copytree(lake[0], tmp_path / folder / "t")
-        monkeypatch.chdir(tmp_path / folder)
-        result = run("check", "--tables", "t*", "--resume", journal, "--json", *ALONE)
-        assert set(lines(result)) == {"t"}, folder
-    again = run("check", "--tables", tmp_path / "one", "--resume", journal, "--json", *ALONE)
-    assert (again.code, again.out) == (0, "")
-    assert "1 done before" in again.err
-
-
-@pytest.mark.parametrize(("signal", "code"), [(KeyboardInterrupt, 130), (Terminated, 143)])
-def test_a_signal_ends_the_run_and_not_one_table(run, lake, tmp_path, monkeypatch, signal, code):
-    """Also where the tables are worked on in this process, one after the other."""
-    opened = []
-
-    def interrupted(self, table):
-        opened.append(table)
-        raise signal
-
-    monkeypatch.setattr(Common, "open", interrupted)
-    result = run("clean", "--tables", tmp_path / "list.txt", "--resume", tmp_path / "journal", *ALONE)
-    assert (result.code, opened) == (code, lake[:1])
-    assert result.out.startswith(f"failed  {lake[0]}")
-    assert "stopped" in result.err
-    assert (tmp_path / "journal").read_text() == ""
-
-
 def test_compact_leaves_out_tables_without_log_files(run, lake, tmp_path):
     """A lake has tables of both kinds; one that is named alone is refused, and so is an instant that it cannot have."""
     for words in (("--dry-run",), ()):
         result = run("compact", "--tables", tmp_path, *words, "--json", *ALONE)
         assert result.code == 0
-        found = {table: line["result"] for table, line in lines(result).items()}
+        found = {table: line["result"] for table, line in lines_of_tables(result).items()}
         assert [
             table for table, each in found.items() if each.get("reason", "").startswith("a copy-on-write")
         ] == sorted(lake[:2])
@@ -222,20 +152,6 @@ def test_a_table_beside_many_is_told_as_such(run, lake, tmp_path):
         assert (result.code, f"see hudi-py {words[0]} --help" in result.err) == (2, True), result.err
 
 
-@pytest.mark.parametrize(
-    "text", ["{list}", "# tables\n", "[1]\n", '{"name": "t"}\n', '{"table": "/a", "exit_code": 0}\nx\n']
-)
-def test_a_file_of_another_kind_is_no_journal(run, lake, tmp_path, text):
-    """``--resume`` with the list of tables, say, is refused before anything is done, and stays as it is."""
-    other = tmp_path / "other"
-    other.write_text(text.replace("{list}", "\n".join(lake)))
-    before = other.read_bytes()
-    result = run("check", "--tables", tmp_path / "list.txt", "--resume", other, *ALONE)
-    assert (result.code, result.out) == (2, "")
-    assert f"--resume {other}: line " in result.err
-    assert other.read_bytes() == before
-
-
 def test_no_table_is_started_after_the_time(run, lake, tmp_path):
     """They are reported as not started, to be tried again."""
     seconds = iter([0.0, 1.0, 100.0, 100.0])
@@ -245,7 +161,9 @@ def test_no_table_is_started_after_the_time(run, lake, tmp_path):
     assert code == 6
     over = iter([False, True])
     plan = Plan(command=("check",), arguments=(), tables=tuple(lake[:2]), is_over=lambda: next(over))
-    done, left = plan.run()
+    outcomes = []
+    plan.run(outcomes.append)
+    done, left = outcomes
     assert (done.exit_code, left.exit_code, left.document["error"]["kind"]) == (0, 4, "NotStarted")
 
 
@@ -254,16 +172,16 @@ def test_cleans_of_many_tables_delete_what_each_alone_would(run, lake, tmp_path)
     plans = {table: run("clean", table, "--dry-run", "--commits-retained", 1, "--json").json for table in lake}
     result = run("clean", "--tables", tmp_path, "--commits-retained", 1, "--json", *ALONE)
     assert result.code == 0
-    for table, line in lines(result).items():
+    for table, line in lines_of_tables(result).items():
         deleted = [file for clean in line["result"]["cleans"] for file in clean["deleted_files"]]
         assert len(deleted) == plans[table]["totals"]["files"]
     again = run("clean", "--tables", tmp_path, "--commits-retained", 1, "--json", *ALONE)
-    assert all(not line["result"]["cleans"] for line in lines(again).values())
+    assert all(not line["result"]["cleans"] for line in lines_of_tables(again).values())
 
 
 def deleted_by(result):
     """Files that each table's cleans deleted, and their bytes."""
-    cleans = {table: line.get("result", {}).get("cleans", []) for table, line in lines(result).items()}
+    cleans = {table: line.get("result", {}).get("cleans", []) for table, line in lines_of_tables(result).items()}
     return (
         {table: sum(len(each["deleted_files"]) for each in found) for table, found in cleans.items()},
         sum(each["bytes_freed"] for found in cleans.values() for each in found),
@@ -289,7 +207,7 @@ CLUSTER = ("cluster", "--dry-run", "--json")
 
 def deleted_by_files(result):
     """Files that each table's cleans deleted; 0 for a table that was not started."""
-    found = lines(result).values()
+    found = lines_of_tables(result).values()
     return [sum(len(c["deleted_files"]) for c in line.get("result", {}).get("cleans", [])) for line in found]
 
 
@@ -299,7 +217,7 @@ def test_a_budget_holds_for_all_tables_together(run, wide_lake, tmp_path, total)
     result = run(*CLEAN, "--tables", tmp_path, "--total-files", total, *ALONE)
     deleted, _ = deleted_by(result)
     assert sum(deleted.values()) == min(total, 15)
-    left = [line for line in lines(result).values() if "error" in line]
+    left = [line for line in lines_of_tables(result).values() if "error" in line]
     assert all(line["error"]["kind"] == "NotStarted" and "--total-files" in line["error"]["message"] for line in left)
     assert result.code == (6 if left else 0)
     again, _ = deleted_by(run(*CLEAN, "--tables", tmp_path, *ALONE))
@@ -362,7 +280,7 @@ def test_a_clean_that_was_begun_before_counts(run, wide_lake, tmp_path, dry):
     by_files = ("--tables", listed, "--total-files", 6, *ALONE, *dry)
     by_bytes = ("--tables", listed, "--total-bytes", "1TB", *ALONE)
     if dry:
-        shown = lines(run(*CLEAN, *by_files))
+        shown = lines_of_tables(run(*CLEAN, *by_files))
         assert [shown[each].get("result", {}).get("totals", {}).get("files") for each in wide_lake[:2]] == [1, None]
     else:
         result = run(*CLEAN, *by_bytes)
@@ -407,7 +325,7 @@ def test_a_dry_run_of_clusterings_counts(run, table, tmp_path):
     listed = tmp_path / "tables.txt"
     listed.write_text(f"{first}\n{second}")
     total = run(*CLUSTER[:1], first, *CLUSTER[1:]).json["totals"]["bytes"]
-    shown = lines(run(*CLUSTER, "--tables", listed, "--total-bytes", total, *ALONE))
+    shown = lines_of_tables(run(*CLUSTER, "--tables", listed, "--total-bytes", total, *ALONE))
     assert (shown[str(first)]["result"]["totals"]["bytes"], shown[str(second)]["exit_code"]) == (total, 4)
 
 
@@ -416,15 +334,15 @@ def test_a_dry_run_shows_what_the_budget_would_let_through(run, wide_lake, tmp_p
     result = run(
         "clean", "--commits-retained", 1, "--dry-run", "--json", "--tables", tmp_path, "--total-files", 7, *ALONE
     )
-    planned = [line["result"]["totals"]["files"] for line in lines(result).values() if "result" in line]
+    planned = [line["result"]["totals"]["files"] for line in lines_of_tables(result).values() if "result" in line]
     assert sum(planned) == 7
 
 
 @pytest.mark.slow
 def test_processes_give_the_same(run, lake, tmp_path):
     """Whatever is done at once, each table has its line."""
-    alone = lines(run("du", "--tables", tmp_path, "--json", *ALONE))
-    assert lines(run("du", "--tables", tmp_path, "--json", "--parallel", "2")) == alone
+    alone = lines_of_tables(run("du", "--tables", tmp_path, "--json", *ALONE))
+    assert lines_of_tables(run("du", "--tables", tmp_path, "--json", "--parallel", "2")) == alone
 
 
 def test_a_killed_process_costs_its_own_table_alone(monkeypatch):
@@ -458,7 +376,8 @@ def test_a_killed_process_costs_its_own_table_alone(monkeypatch):
 
     monkeypatch.setattr(many_tables, "ProcessPoolExecutor", Pool)
     plan = Plan(command=("check",), arguments=(), tables=("a", "b", "bad", "c", "d"), parallel=3)
-    codes = {each.table: each.exit_code for each in plan.run()}
+    codes = {}
+    plan.run(lambda each: codes.update({each.table: each.exit_code}))
     assert codes == {"a": 0, "b": 0, "bad": 1, "c": 0, "d": 0}
 
 
