@@ -63,7 +63,9 @@ def write_list(common: Common, asked: RemovalList, target: str) -> None:
 @click.argument("table", shell_complete=complete.tables)
 @click.argument("file", type=click.Path())
 @click.option("--by", metavar="NAME", help="Who approves the list, if its first line does not say so.")
-@click.option("--delete", is_flag=True, help="Of orphans: delete them for good instead of moving them into quarantine.")
+@click.option(
+    "--delete", is_flag=True, help="For orphans: delete them for good instead of moving them into quarantine."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be removed and what would stay; nothing is written.")
 @command
 def approve(common: Common, table: str, file: str, by: str | None, delete: bool, dry_run: bool) -> None:

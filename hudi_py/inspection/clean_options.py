@@ -26,7 +26,7 @@ _POLICIES: Final = "KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS or KEEP_LATES
 _AT_LEAST_ONE: Final = click.IntRange(min=1)
 _AT_LEAST_ZERO: Final = click.IntRange(min=0)
 _RETENTION: Final[Mapping[str, Mapping[str, Any]]] = {
-    "policy": {"help": f"{_POLICIES}. Default: the policy of the --*-retained option given."},
+    "policy": {"help": f"{_POLICIES}. Default: that of the --*-retained option given, else as the settings say."},
     "commits_retained": {"type": _AT_LEAST_ONE, "help": "Keep the files that the last N commits need."},
     "file_versions_retained": {"type": _AT_LEAST_ONE, "help": "Keep the last N slices of each file group."},
     "hours_retained": {"type": _AT_LEAST_ONE, "help": "Keep the files that commits of the last N hours need."},
@@ -49,13 +49,17 @@ _RETENTION: Final[Mapping[str, Mapping[str, Any]]] = {
     },
 }
 _LEAST: Final = "One file slice goes in any case, even a larger one, and with file versions all replaced file groups."
+_LIKEWISE: Final = "as with --max-files, one file slice goes in any case."
 _LIMITS: Final[Mapping[str, Mapping[str, Any]]] = {
     "max_files": {"type": _AT_LEAST_ONE, "help": f"Stop at N files in this run; the next run continues. {_LEAST}"},
-    "max_partitions": {"type": _AT_LEAST_ONE, "help": "Stop at N partitions in this run. As for --max-files."},
+    "max_partitions": {
+        "type": _AT_LEAST_ONE,
+        "help": f"Stop at N partitions in this run; {_LIKEWISE}",
+    },
     "max_bytes": {
         "metavar": "SIZE",
         "type": size,
-        "help": "Stop at this much in this run: bytes, or 500MB, 1.5GB, 2TiB. As for --max-files.",
+        "help": f"Stop at this much in this run (bytes, or 500MB, 1.5GB, 2TiB); {_LIKEWISE}",
     },
     "max_duration": {
         "metavar": "SPAN",

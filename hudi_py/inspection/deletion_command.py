@@ -26,7 +26,7 @@ def deletion() -> None:
 @command
 def forbid(common: Common, table: str, dry_run: bool) -> None:
     r"""
-    Delete no data from the table any more, until "hudi-py deletion allow".
+    Forbid all deletion of data in the table, until "hudi-py deletion allow".
 
     \b
     Example:

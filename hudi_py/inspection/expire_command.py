@@ -40,7 +40,7 @@ def expire_partitions(
     **options: Unpack[ExpiryOptions],
 ) -> None:
     r"""
-    Delete all rows of partitions that are older than they may be, in one commit.
+    Delete all rows of partitions that have reached an age, in one commit.
 
     Earlier times, savepoints and leases keep what they show; cleans delete the files when nothing needs them any more.
 

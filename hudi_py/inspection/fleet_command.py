@@ -41,8 +41,7 @@ _ROWS_MAX: Final = 20
     "--parallel",
     type=click.IntRange(min=1),
     default=PARALLEL_DEFAULT,
-    show_default=True,
-    help="Number of tables at the same time.",
+    help=f"Number of tables at the same time. Default {PARALLEL_DEFAULT}.",
 )
 @command
 def fleet(common: Common, locations: tuple[str, ...], source: str | None, parallel: int) -> None:

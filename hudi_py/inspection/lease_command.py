@@ -103,7 +103,7 @@ def list_leases(common: Common, table: str) -> None:
 @dry_run_option
 @command
 def renew(common: Common, table: str, lease_id: str, ttl: str, dry_run: bool) -> None:
-    """Extend a lease. An expired one cannot be renewed, because files may be deleted."""
+    """Extend a lease. An expired one cannot be renewed, because a clean may have deleted its files."""
     renewed = common.open_to_change(table, dry_run=dry_run).renew_lease(lease_id, ttl)
     if dry_run and not common.as_json:
         say(f"{renewed} {done('set', dry_run=True)}")

@@ -19,7 +19,7 @@ from hudi_py.model.words import counted
 @command
 def recover(common: Common, table: str, dry_run: bool) -> None:
     """
-    Repair a table after a crash. Stop all writers before; only steps that are proven to be safe are taken.
+    Repair a table after a crash. Stop all writers first. Only steps that are proven to be safe are taken.
 
     Exits with code 1 if a step failed, with code 3 if a finding needs your decision.
     """

@@ -115,7 +115,7 @@ def _show(common: Common, table: str, result: WriteResult, *, dry_run: bool) -> 
 @_writing
 def write(service: WriteService, words: CommitWords, files: tuple[str, ...], operation: str) -> WriteResult:
     """
-    Write rows of files to a table, in one commit; creates the table.
+    Write rows of files to a table, in one commit. Creates the table if there is none.
 
     FILE is a Parquet, CSV (with a header) or JSON-lines file. A new table needs --conf hoodie.table.name=... and --conf
     hoodie.datasource.write.recordkey.field=...
@@ -144,7 +144,7 @@ def delete(service: WriteService, words: CommitWords, where: tuple[str, ...]) ->
 @command
 @_writing
 def update(service: WriteService, words: CommitWords, values: tuple[str, ...], where: tuple[str, ...]) -> WriteResult:
-    """Give columns of rows new values, in one commit: --set "fare=fare * 2" --set "note='checked'"."""
+    """Give columns of rows new values, in one commit. Texts are in quotes: --set "note = 'checked'"."""
     from hudi_py.table_statements import rows_to_update
 
     return service.change(rows_to_update(pairs("--set", values), [*where] or ()), "UPSERT", words)
@@ -169,10 +169,10 @@ def merge(
     when_not_matched_by_source: tuple[str, ...],
 ) -> WriteResult:
     """
-    Merge the rows of a file into a table, in one commit: --when-matched "delete if source.gone = true" --when-matched
-    update.
+    Merge the rows of a file into a table, in one commit. Clauses say what becomes of each row.
 
-    The first clause whose condition is met decides about a row; source.c is a column of the file, c one of the table.
+    The first clause whose condition is met decides about a row: --when-matched "delete if source.gone = true"
+    --when-matched update. In conditions source.c is a column of the file, c one of the table.
     """
     from hudi_py.local_writing import merged
     from hudi_py.table_merge import Rows
