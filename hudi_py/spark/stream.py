@@ -2,7 +2,8 @@
 Streams of Spark 4 over a table: each micro-batch has the changes in a range of time, see `hudi_py.Table.changes`.
 
 Offsets are times of commits: when they completed, in layout 1 (table version 6) when they were requested. A range that
-was read once is the same range when it is read again, so that a query goes on from its checkpoint without gaps.
+was read once is the same range when it is read again, so that a query goes on from its checkpoint without gaps. They
+carry the commits up to that time, too, so that a query ends where one of them was undone since.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.model.instant_time import is_beginning
 from hudi_py.snapshot.deleted import DELETED
+from hudi_py.snapshot.following import next_begin, progress_at
+from hudi_py.snapshot.progress import Progress, decoded
 from hudi_py.spark.pieces import batches_of, in_tasks
 from hudi_py.spark.python_sources import DataSourceStreamReader, InputPartition
 from hudi_py.spark.same_columns import check_types, fitted, opened
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 _TASKS: Final = 32
 _TIME: Final = "time"
+_WRITES: Final = "commits"
 
 
 class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
@@ -59,6 +63,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         self._asked = asked
         self._schema = schema
         self._table: Table | None = None
+        self._told: Progress | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # The table is opened again in each process: its clients must not be pickled.
@@ -74,14 +79,29 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         """Where a query without a checkpoint begins: before the first commit, or at *start*."""
         start = self._asked.question.start
         if start is None or is_beginning(start):
-            return {_TIME: ""}
-        if start == LATEST:
-            return self.latestOffset()
-        return {_TIME: self._looked_at().resolve_time(start)}
+            time = ""
+        elif start == LATEST:
+            time = self._looked_at().changed_until() or ""
+        else:
+            time = self._looked_at().resolve_time(start)
+        return _offset(Progress(until=time, writes={}))
 
     def latestOffset(self) -> dict[str, str]:  # noqa: N802
-        """The latest end to which no more commits can be added."""
-        return {_TIME: self._looked_at().changed_until() or ""}
+        """
+        The latest end to which no more commits can be added, with the commits up to it.
+
+        Raises:
+            RefusedError: A commit that was there at the last look has been undone.
+        """
+        table = self._looked_at()
+        found = progress_at(table.contents, table.timeline, table.changed_until() or "")
+        told = self._told
+        if told is not None and told != found and told.until == found.until:
+            # Nothing undone, commits were only archived: another offset would make a batch without rows.
+            next_begin(table.contents, table.timeline, told)
+        else:
+            self._told = told = found
+        return _offset(told)
 
     def partitions(self, start: Mapping[str, str], end: Mapping[str, str]) -> list[Any]:
         """
@@ -91,19 +111,17 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
             RefusedError: A clean deleted what the range needs, or commits that were read have been undone.
             ConfigError: A column has another type now.
         """
-        after, until = start[_TIME], end[_TIME]
-        # The end can only move back if commits that were read are undone, or a write before them has begun (layout 1).
+        table = self._looked_at()
+        # Of the end, too: the batch may be a repeated one, whose rows somebody has seen.
+        after, until = (
+            next_begin(table.contents, table.timeline, decoded(each[_TIME], each.get(_WRITES))) for each in (start, end)
+        )
         if until < after:
-            raise RefusedError(
-                f"{self._asked.location}: this query has read until {after}, and what was committed after {until} was "
-                f"undone by a rollback or restore, or a write before {after} is under way; wait for that write, or "
-                "start with a new checkpoint"
-            )
+            raise RefusedError(f"{self._asked.location}: {_why_before(after, until)}")
         # Spark asks for an empty range, too, when nothing was committed.
         if until == after:
             return []
         question = attrs.evolve(fitted(self._asked.question, self._schema), start=after or "0", end=until)
-        table = self._looked_at()
         try:
             batches = question.batches(table)
         except RefusedError as error:
@@ -133,3 +151,16 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
 
     def stop(self) -> None:
         """Does nothing: no resources are open."""
+
+
+def _offset(progress: Progress) -> dict[str, str]:
+    return {_TIME: progress.until, _WRITES: progress.encoded()}
+
+
+def _why_before(after: str, until: str) -> str:
+    """Why a range ends before it begins although nothing that was read is undone."""
+    return (
+        f"this query begins after {after}, and the last commit that can be read is at {until or 'no time'}: that begin "
+        "has not come yet, or a write before it is under way (table version 6), or commits before it were undone; wait "
+        "for that write, or start with a new checkpoint"
+    )

@@ -106,7 +106,7 @@ def test_a_stream_stops_where_the_table_went_back(storage):
     offset = reader.latestOffset()
     table = open_table(storage)
     table.rollback(table.timeline.writes.completed()[-1].requested_time)
-    with pytest.raises(RefusedError, match=r"undone by a rollback or restore.*new checkpoint"):
+    with pytest.raises(RefusedError, match=r"which rollback .* undone since.*new checkpoint"):
         reader.partitions(offset, reader.latestOffset())
 
 
