@@ -41,12 +41,14 @@ from hudi_py.model.json_document import parse_json
 from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.file_keys import keys_of_base_file, texts
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Begun, Prepared
 
 _RECORD_BYTES: Final = 48
 """Size of a record in bytes, as Apache Hudi assumes it."""
+_NUMBER_DIGITS: Final = 3
 _DEFINITIONS: Final = ".hoodie/.index_defs/index.json"
 
 
@@ -164,17 +166,23 @@ def _epoch_ms(storage: Storage, contents: Contents, base: BaseFile) -> int:
 
 
 def _init_time(table: MetadataTable, timeline: Timeline) -> str:
-    """The first time that is free of those that fill a new partition."""
-    known = {instant.requested_time for instant in table.store.load().instants}
+    """
+    A time behind all that filled a partition, archived ones too.
+
+    Files of other partitions have those times; of zeros, a reader takes what is behind the first instant of the active
+    timeline, and not on it, for never completed.
+    """
+    archived = load_archived(table.storage, table.config)
+    known = {instant.requested_time for timeline in (table.store.load(), archived) for instant in timeline.instants}
     completed = timeline.completed()
     base, number = INIT_TIME, 0
     suffix = table.format.metadata_table.init_suffix
     if suffix is not None:
         base, number = completed[-1].requested_time if completed else INIT_TIME, int(suffix)
     # The first ones are those of `files` and of the statistics; a dropped index may have used the next.
-    while f"{base}{number:03}" in known:
-        number += 1
-    return f"{base}{number:03}"
+    used = [time.removeprefix(base) for time in known if time.startswith(base)]
+    number = max([number, *(int(rest) + 1 for rest in used if rest.isdecimal() and len(rest) == _NUMBER_DIGITS)])
+    return f"{base}{number:0{_NUMBER_DIGITS}}"
 
 
 def _write(

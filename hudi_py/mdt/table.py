@@ -196,7 +196,26 @@ def is_committed(timeline: Timeline, requested_time: str) -> bool:
     # A pending instant of that time is proof that the write is not completed, however old it is.
     if known:
         return any(instant.is_completed for instant in known)
-    return timeline.is_before_start(requested_time)
+    return is_archived(timeline, requested_time)
+
+
+def is_archived(timeline: Timeline, requested_time: str) -> bool:
+    """
+    Whether an instant that the metadata table's active timeline does not have is older than that timeline.
+
+    A partition that is created late has an instant of zeros: it is on the active timeline, in front of all others, when
+    those that are really older are archived, among them the zeros of other partitions.
+    """
+    if requested_time.startswith(INIT_TIME):
+        return True
+    start = archived_before(timeline)
+    return start is not None and requested_time < start
+
+
+def archived_before(timeline: Timeline) -> str | None:
+    """Time of the first instant of the metadata table's active timeline that is not one of zeros; see `is_archived`."""
+    times = (instant.requested_time for instant in timeline.instants)
+    return next((time for time in times if not time.startswith(INIT_TIME)), None)
 
 
 def _read_config(storage: Storage) -> TableConfig:

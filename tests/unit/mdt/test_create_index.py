@@ -4,16 +4,23 @@ import json
 
 import pytest
 
+from hudi_py.config.settings import Settings
 from hudi_py.errors import RefusedError
 from hudi_py.mdt.create_index import IndexSizing
+from hudi_py.mdt.create_missing import create_index_of_rows, rows_to_index
 from hudi_py.mdt.lookup import RECORD_INDEX
-from hudi_py.mdt.table import MetadataTable
+from hudi_py.mdt.removal import drop_indexes
+from hudi_py.mdt.table import INIT_TIME, MetadataTable
+from hudi_py.runtime.clock import SystemClock
+from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from hudi_py.testing import INTERRUPTION_MODES
-from support import writes
+from hudi_py.timeline.archive import load_archived
+from support import fixtures, writes
 from support.crash_points import interruptions
 from support.indexes import assert_true, places
+from support.metadata_tables import config_of, update_properties
 
 ASKED = {"hoodie.metadata.record.index.enable": True, "hoodie.metadata.record.index.min.filegroup.count": 2}
 
@@ -125,3 +132,41 @@ def test_an_interrupted_creation_starts_over(plain):
 def test_the_number_of_file_groups_grows_with_the_table(records, groups):
     """A gibibyte each for twice the records, between the least and the greatest number."""
     assert groups == IndexSizing().groups(records)
+
+
+def made_again(storage):
+    """Let the record index be dropped, as by a writer that is set up without one, and made by one that asks for it."""
+    update = update_properties(storage)
+    drop_indexes(storage, config_of(storage), update, [RECORD_INDEX])
+    asked, clock = Settings(ASKED), SystemClock()
+    create_index_of_rows(storage, rows_to_index(storage, config_of(storage), asked, clock), asked, update, clock)
+
+
+@pytest.mark.parametrize("time", ["00000000000000007", "20200101000000000"], ids=["zeros", "compaction"])
+def test_what_is_archived_stays_completed(time):
+    """A new index begins at zeros, and the active timeline then seems to begin before all that is archived."""
+    storage = writes.create_table(9)
+    writes.upsert(storage, writes.OLD, **ASKED)
+    table = MetadataTable(storage)
+    timeline = table.store.load()
+    assert timeline.instants[0].requested_time.startswith(INIT_TIME)
+    assert timeline.find(time) is None
+    name = f"expr-index-day-0000-0_0-5-7_{time}.hfile"
+    table.storage.create_new(f"expr_index_day/{name}", b"")
+    (found,) = table.slices(timeline, "expr_index_day")
+    assert found.base is not None
+    assert found.base.name == name
+
+
+@pytest.mark.parametrize("release", ["1.0.2", "1.1.1", "1.2.0"])
+def test_the_time_of_a_new_index_is_behind_archived_ones(tmp_path, release):
+    """Apache Hudi takes zeros behind the first instant of the active timeline for never completed."""
+    path = fixtures.unpack(f"cow_archived-{release}", tmp_path)
+    storage = LocalStorage(str(path))
+    table = MetadataTable(storage)
+    zeros = [each.requested_time for each in load_archived(table.storage, table.config).instants
+             if each.requested_time.startswith(INIT_TIME)]  # fmt: skip
+    assert zeros
+    assert not MetadataTable(storage).store.load().instants[0].requested_time.startswith(INIT_TIME)
+    made_again(storage)
+    assert MetadataTable(storage).store.load().instants[0].requested_time > max(zeros)
