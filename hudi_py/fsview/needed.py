@@ -29,7 +29,9 @@ from hudi_py.fsview.recorded import recorded_sizes
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.storage.base import Entry
+from hudi_py.timeline.archive import load_archived_metadata
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.store import InstantGone
 from hudi_py.timeline.timeline import Timeline
 
 _Names = dict[str, set[str]]
@@ -266,15 +268,34 @@ class NeededFiles:
 
     @cached_property
     def metadata(self) -> list[tuple[Instant, CommitMetadata]]:
-        """The completed commits, decoded; without damaged ones."""
+        """
+        The completed commits, decoded, also those that were archived meanwhile; without damaged ones.
+
+        Raises:
+            InstantGone: One was rolled back meanwhile, or archived without its content.
+        """
         self._prefetch()
         found = []
+        gone: dict[Instant, InstantGone] = {}
         for instant in self.commits:
             try:
                 found.append((instant, self._contents.commit(instant)))
+            except InstantGone as error:
+                gone[instant] = error
             except CorruptMetadata as error:  # a snapshot may not need it; the check reports it
                 self._contents.pass_over(instant, error)
-        return found
+        found += self._archived(gone)
+        return sorted(found, key=lambda each: each[0].requested_time)
+
+    def _archived(self, gone: Mapping[Instant, InstantGone]) -> Iterator[tuple[Instant, CommitMetadata]]:
+        store = self._contents.store
+        archived = load_archived_metadata(store.storage, store.config, [each.requested_time for each in gone])
+        by_time = {instant.requested_time: metadata for instant, metadata in archived.items()}
+        for instant, error in gone.items():
+            metadata = by_time.get(instant.requested_time)
+            if metadata is None:
+                raise error
+            yield instant, metadata
 
     def _prefetch(self) -> None:
         """On object stores each commit is a round trip."""

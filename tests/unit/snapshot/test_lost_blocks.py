@@ -175,3 +175,19 @@ def test_each_block_of_a_write_that_is_left_out_is_compared_with_the_commits(tmp
     writer = say(logs[2], failed)
     with pytest.raises(CorruptMetadata, match=writer):
         shown(path)
+
+
+@VERSIONS
+def test_a_snapshot_is_read_on_when_its_commits_are_archived(version, tmp_path):
+    """A later write has appended to its log file meanwhile; whose block that is, the archived commits tell, too."""
+    few = {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False}
+    path, _ = table_with_logs(tmp_path, version, 3, **few)
+    table = hudi_py.open_table(str(path))
+    with table.lease(ttl="1h") as snapshot:
+        before = {row["id"]: row["v"] for row in snapshot.rows().to_arrow().to_pylist()}
+        for number in range(3):
+            hudi_py.write(str(path), rows(9 + number, "a", "b"), settings=few)
+        first = table.timeline.writes.completed()[0]
+        hudi_py.open_table(str(path)).archive(keep_min_commits=2, keep_max_commits=3)
+        assert hudi_py.open_table(str(path)).timeline.writes.completed()[0] != first
+        assert before == {row["id"]: row["v"] for row in snapshot.rows().to_arrow().to_pylist()}
