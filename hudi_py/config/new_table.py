@@ -11,6 +11,7 @@ from typing import Final
 
 from hudi_py.config import keys
 from hudi_py.config.key_generators import key_generator_asked_for
+from hudi_py.config.payload_class import hudis_payload
 from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, UnsupportedTable
 from hudi_py.versions.format import TableFormat
@@ -158,7 +159,7 @@ def merge_mode_asked_for(settings: Settings) -> str | None:
         raise UnsupportedTable("hoodie.record.merge.mode=CUSTOM runs Java code; write the table with Apache Hudi")
     if not payload:
         return settings[keys.MERGE_MODE] or None
-    mode = _MERGE_MODE_OF_PAYLOAD.get(payload.rpartition(".")[2])
+    mode = _MERGE_MODE_OF_PAYLOAD.get(hudis_payload(payload) or "")
     if mode is None:
         raise UnsupportedTable(f"{keys.PAYLOAD_CLASS.name}={payload} runs Java code; write the table with Apache Hudi")
     if settings[keys.MERGE_MODE] not in ("", mode):

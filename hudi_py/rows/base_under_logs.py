@@ -120,7 +120,7 @@ class BaseUnderLogs:
         here = np.flatnonzero((group.updated >= start) & (group.updated < end))
         if len(here):
             rows = batch.take(as_array(group.updated[here] - start))
-            yield updated_rows(logs, self._reading.rules.filling, rows, group.by[here], group.is_newer[here])
+            yield updated_rows(logs, self._reading.rules, rows, group.by[here], group.is_newer[here])
 
     def _ordering(self, number: int, rows: Numbers) -> list[Any]:
         reading = self._reading

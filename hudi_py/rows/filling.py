@@ -43,9 +43,13 @@ class Filling:
 
     Args:
         marker: The text that stands for such a value in columns of texts; None where nulls do, in any column.
+        in_bytes: Whether the marker stands for such a value in columns of bytes, too.
+        by_default: Whether Hudi also takes values that equal the default of their column for such a value.
     """
 
     marker: str | None = None
+    in_bytes: bool = False
+    by_default: bool = True
 
     def given(self, column: Any) -> Mask:
         """Shape (n,), True where a column of n values has one that is given."""
@@ -58,10 +62,11 @@ class Filling:
         if self.marker is None:
             mask: Mask = column.is_valid().to_numpy(zero_copy_only=False)
             return mask
-        if not pa.types.is_string(column.type):
-            # On Spark, Hudi compares bytes with the marker, too, but as Java objects: they never are equal.
+        if not (pa.types.is_string(column.type) or (self.in_bytes and pa.types.is_binary(column.type))):
+            # On Spark, Hudi 1.1 compares bytes with the marker, too, but as Java objects: they never are equal.
             return np.ones(len(column), np.bool_)
-        marked = compute.equal(column, pa.scalar(self.marker, column.type))
+        marker = self.marker if pa.types.is_string(column.type) else self.marker.encode()
+        marked = compute.equal(column, pa.scalar(marker, column.type))
         found: Mask = ~marked.fill_null(False).to_numpy(zero_copy_only=False)
         return found
 
@@ -78,14 +83,14 @@ def refuse_defaults(filling: Filling | None, text: str | None, source: str) -> N
     Raises:
         UnsupportedTable: There is such a column.
     """
-    if filling is None or filling.marker is not None or text is None:
+    if filling is None or filling.marker is not None or not filling.by_default or text is None:
         return
     for field in parse_json(text).get("fields", ()):
         if field.get("default") is not None:
             raise UnsupportedTable(
-                f"{source}: column {field['name']} has the default {field['default']!r}, and with {_MODE}={_NULLS} "
-                "releases of Hudi differ in which values they take for it; read the table with Apache Hudi, or its "
-                "base files alone (read-optimized)"
+                f"{source}: column {field['name']} has the default {field['default']!r}, with which rows of this table "
+                f"leave out values (hoodie.compaction.payload.class, {_MODE}), and releases of Hudi differ in which "
+                "values they take for it; read the table with Apache Hudi, or its base files alone (read-optimized)"
             )
 
 

@@ -19,6 +19,8 @@ from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.rows.column_merge import fold_late_rows, held_by_blocks, held_by_values, winners_of_columns
 from hudi_py.rows.log_records import Kind, LogRecords, RecordShape
 from hudi_py.rows.log_rules import LogRules
+from hudi_py.rows.ordering import sequence_parts
+from hudi_py.rows.payload_fold import Arrivals, fold_payloads, held_by_payload
 from hudi_py.rows.precedence import comparable
 
 Numbers = npt.NDArray[np.int64]
@@ -74,7 +76,14 @@ def merge_records(records: Sequence[LogRecords], shape: RecordShape, rules: LogR
     rank = _ranks(ordering, as_bytes=rules.deletes_reset) if rules.orders_logs else np.zeros(len(code), np.int64)
     row_of = _row_numbers(records)
     rows = pa.Table.from_batches([each.rows for each in records if each.rows is not None], shape.schema)
-    if rules.filling is not None or any(each.columns is not None for each in records):
+    merged: pa.Table
+    held: Mapping[str, Mask] | None
+    if rules.payload is not None:
+        arrivals = _arrivals(code, kinds, rank, ordering, rows, row_of, rules)
+        winners, places = fold_payloads(arrivals, count, rules)
+        merged = _rows_at(rows, row_of[winners], places)
+        held = held_by_payload(merged, places, rules.payload)
+    elif rules.filling is not None or any(each.columns is not None for each in records):
         order = _in_order(code, kinds, rank, rules)
         holds = (
             held_by_blocks(records, shape.schema.names)
@@ -84,14 +93,11 @@ def merge_records(records: Sequence[LogRecords], shape: RecordShape, rules: LogR
         winners, places = winners_of_columns(order, code, kinds, row_of, count, holds)
         if rules.filling is not None and rules.orders_logs:  # else they are merged in order of arrival
             fold_late_rows(winners, places, order, code, kinds, rank, row_of, holds)
-        # A value that no row has is shown as the newest row says.
-        newest = row_of[winners]
-        taken = [_taken(rows.column(name), np.where(place >= 0, place, newest)) for name, place in places.items()]
-        merged = pa.table(taken, schema=shape.schema)
-        held: Mapping[str, Mask] | None = {name: place >= 0 for name, place in places.items()}
+        merged = _rows_at(rows, row_of[winners], places)
+        held = {name: place >= 0 for name, place in places.items()}
     else:
         winners = _winners(code, kinds, rank, count, rules)
-        merged = rows.take(_indices(row_of[winners]))
+        merged = _rows_at(rows, row_of[winners], {})
         held = None
     won = pa.array(winners)
     return MergedLogs(
@@ -111,8 +117,41 @@ def _indices(places: Numbers) -> Array:
     return pa.array(places, mask=places < 0)
 
 
-def _taken(column: Any, places: Numbers) -> Any:
-    return column.take(_indices(places))
+def _rows_at(rows: pa.Table, newest: Numbers, places: Mapping[str, Numbers]) -> pa.Table:
+    """Rows by number; values of the columns in *places* are from there. One that no row has is as the newest says."""
+    if not places:
+        return rows.take(_indices(newest))
+    columns: list[Any] = [
+        rows.column(name).take(_indices(np.where(places[name] >= 0, places[name], newest)))
+        for name in rows.column_names
+    ]
+    return pa.table(columns, schema=rows.schema)
+
+
+def _are_texts(ordering: Sequence[Array]) -> bool:
+    return bool(ordering) and pa.types.is_string(ordering[0].type)
+
+
+def _arrivals(
+    code: Numbers,
+    kinds: npt.NDArray[np.uint8],
+    rank: Numbers,
+    ordering: tuple[Array, ...],
+    rows: pa.Table,
+    row_of: Numbers,
+    rules: LogRules,
+) -> Arrivals:
+    assert rules.payload is not None
+    by_numbers = rules.payload.by_sequence and rules.orders_logs and not rules.deletes_reset
+    return Arrivals(
+        code=code,
+        kinds=kinds,
+        row_of=row_of,
+        rank=_ranks(sequence_parts(ordering[0]), as_bytes=False) if by_numbers else rank,
+        delete_rank=rank,
+        are_texts=_are_texts(ordering),
+        holds=held_by_values(rows, row_of, rules.filling) if rules.fills_logs and rules.filling is not None else {},
+    )
 
 
 def _row_numbers(records: Sequence[LogRecords]) -> Numbers:

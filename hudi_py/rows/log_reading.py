@@ -93,6 +93,7 @@ class LogReading:
             schema=pa.schema([*schema, *more]),
             ordering=self.ordering,
             delete_marker=self.rules.delete_marker,
+            marks_any_case=self.rules.marks_any_case,
             keys=self.keys,
             avro_widens_floats=self.rules.avro_widens_floats,
             moved=self.moved,

@@ -93,7 +93,7 @@ class RecordShape:
     Args:
         schema: Columns of the rows, all nullable; the key and the columns with the ordering fields are among them.
         ordering: The ordering fields, see `hudi_py.rows.ordering`.
-        delete_marker: See `hudi_py.rows.log_rules.LogRules`.
+        delete_marker, marks_any_case: See `hudi_py.rows.log_rules.LogRules`.
         keys: Computes the keys of rows that do not hold them; None where they do.
         avro_widens_floats: See `hudi_py.versions.format.TableFormat`.
         moved: Where the columns of blocks are today; None if all have kept their names.
@@ -102,6 +102,7 @@ class RecordShape:
     schema: pa.Schema
     ordering: tuple[Field, ...]
     delete_marker: tuple[str, str] | None = None
+    marks_any_case: bool = False
     keys: KeyGenerator | None = None
     avro_widens_floats: bool = False
     moved: MovedColumns | None = None
@@ -225,7 +226,7 @@ def _rows(batch: pa.RecordBatch, shape: RecordShape, source: str, *, is_partial:
         keys: Any = _stored_keys(batch, source) if shape.keys is None else shape.keys.record_keys(rows)
     except WriteError as error:
         raise CorruptMetadata(f"{source}: the records do not fit the table: {error}") from error
-    flagged = flagged_rows(batch, shape.delete_marker)
+    flagged = flagged_rows(batch, shape.delete_marker, any_case=shape.marks_any_case)
     kinds = np.where(flagged, Kind.FLAGGED, Kind.ROW).astype(np.uint8)
     ordering = tuple(ordering_values(rows, field) for field in shape.ordering)
     if ordering and ordering[0].type == pa.int32():  # Hudi takes an int of 0 for a missing ordering value
@@ -249,8 +250,10 @@ def _stored_keys(batch: pa.RecordBatch, source: str) -> Any:
     return keys
 
 
-def flagged_rows(batch: pa.RecordBatch, marker: tuple[str, str] | None) -> npt.NDArray[np.bool_]:
-    """Return which rows mark a deletion; *marker* as in `RecordShape`."""
+def flagged_rows(
+    batch: pa.RecordBatch, marker: tuple[str, str] | None, *, any_case: bool = False
+) -> npt.NDArray[np.bool_]:
+    """Return which rows mark a deletion; *marker* and *any_case* as in `RecordShape`."""
     found = np.zeros(batch.num_rows, np.bool_)
     names = batch.schema.names
     if _FLAG_COLUMN in names and pa.types.is_boolean(batch.schema.field(_FLAG_COLUMN).type):
@@ -263,7 +266,10 @@ def flagged_rows(batch: pa.RecordBatch, marker: tuple[str, str] | None) -> npt.N
         column = batch.column(marker[0])
         # As text, because the table property holds the marker as text whatever the type of the column.
         text = column.cast(pa.string()) if not pa.types.is_nested(column.type) else pa.nulls(len(column), pa.string())
-        found |= _mask(compute.equal(text, marker[1]))
+        wanted = marker[1]
+        if any_case:
+            text, wanted = compute.utf8_lower(text), wanted.lower()
+        found |= _mask(compute.equal(text, wanted))
     return found
 
 

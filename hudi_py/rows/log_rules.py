@@ -7,6 +7,7 @@ table                        log against log      log against base
 1.x, by event time           ordering values      ordering values
 1.x, by commit time          the later one        the log
 0.15, default payload        ordering values      ordering values
+0.15, event-time payload     ordering values      ordering values
 0.15, latest-wins payload    ordering values      the log
 ===========================  ===================  ===================
 
@@ -26,6 +27,7 @@ import attrs
 
 from hudi_py.errors import UnsupportedTable
 from hudi_py.rows.filling import Filling, filling_of
+from hudi_py.rows.payloads import Payload, payload_of
 from hudi_py.versions.served import format_of
 
 _BY_HUDI: Final = "read the table with Apache Hudi, or its base files alone (read-optimized)"
@@ -33,8 +35,7 @@ _PREFIX: Final = "hoodie.record.merge.property."
 _DELETE_FIELD: Final = "hoodie.payload.delete.field"
 _DELETE_MARKER: Final = "hoodie.payload.delete.marker"
 _KNOWN_MODES: Final = ("EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING")
-_LATEST_WINS: Final = ("", "OverwriteWithLatestAvroPayload")
-_DEFAULT_PAYLOAD: Final = "DefaultHoodieRecordPayload"
+_BY_PAYLOAD: Final = "00000000-0000-0000-0000-000000000000"
 
 
 @attrs.frozen(kw_only=True)
@@ -50,7 +51,9 @@ class LogRules:
         delete_marker: A column and the text of the value that marks a row as deleted, in addition to the flag
             ``_hoodie_is_deleted``.
         avro_widens_floats: See `hudi_py.versions.format.TableFormat`.
+        marks_any_case: Whether the text of *delete_marker* counts in upper and lower case.
         filling: Which values of a newer row are taken from the older one; None if a row replaces the other whole.
+        payload: How a payload class merges two rows, where this is not all that there is to it.
     """
 
     ordering_fields: tuple[str, ...] = ()
@@ -59,7 +62,25 @@ class LogRules:
     deletes_reset: bool = False
     delete_marker: tuple[str, str] | None = None
     avro_widens_floats: bool = False
+    marks_any_case: bool = False
     filling: Filling | None = None
+    payload: Payload | None = None
+
+    @property
+    def merges_logs_alone(self) -> bool:
+        """Whether log records can be merged among themselves, and with the base file later."""
+        return self.filling is None and self.payload is None
+
+    @property
+    def fills_logs(self) -> bool:
+        """Whether values of a newer log record are taken from an older one."""
+        # 1.0.2 merges two log records as it merges one with the base file.
+        return self.filling is not None and (self.payload is None or self.payload.fills_logs or not self.deletes_reset)
+
+    @property
+    def fills_older(self) -> bool:
+        """Whether an older record of the logs fills in what a row of the base file does not give."""
+        return self.filling is not None and (self.payload is None or self.payload.fills_older)
 
 
 def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: bool = False) -> LogRules:
@@ -90,6 +111,9 @@ def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: b
         return attrs.evolve(rules, avro_widens_floats=its.avro_widens_floats)
     # Without a mode in the properties, 1.x derives it from the ordering fields.
     mode = properties.get("hoodie.record.merge.mode") or ("EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING")
+    if mode == "CUSTOM" and properties.get("hoodie.record.merge.strategy.id") == _BY_PAYLOAD and its.names_payload:
+        rules = _of_payload(payload, ordering, marker, source, is_before_modes=False)
+        return attrs.evolve(rules, avro_widens_floats=its.avro_widens_floats)
     if mode not in _KNOWN_MODES:
         by = payload or properties.get("hoodie.record.merge.strategy.id", "")
         raise UnsupportedTable(
@@ -106,20 +130,36 @@ def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: b
     )
 
 
-def _of_payload(payload: str, ordering: tuple[str, ...], marker: tuple[str, str] | None, source: str) -> LogRules:
-    name = payload.rpartition(".")[2]
-    if name not in (*_LATEST_WINS, _DEFAULT_PAYLOAD):
+def _of_payload(
+    name: str,
+    ordering: tuple[str, ...],
+    marker: tuple[str, str] | None,
+    source: str,
+    *,
+    is_before_modes: bool = True,
+) -> LogRules:
+    """The rules of a payload class, in table version 6 or in 1.0.2, which merges log records in another way."""
+    payload = payload_of(name)
+    if payload is None:
         raise UnsupportedTable(
-            f"{source}: hoodie.compaction.payload.class={payload}: a Java class merges the rows; {_BY_HUDI}"
+            f"{source}: hoodie.compaction.payload.class={name}: a Java class merges the rows; {_BY_HUDI}"
         )
+    if payload.ordering is not None and ordering != (payload.ordering,):
+        raise UnsupportedTable(
+            f"{source}: hoodie.compaction.payload.class={name} is read where {payload.ordering} orders the rows, not "
+            f"{', '.join(ordering) or 'nothing'}; {_BY_HUDI}"
+        )
+    is_simple = payload in map(payload_of, ("", "DefaultHoodieRecordPayload"))
     return LogRules(
         ordering_fields=ordering,
-        # Also for latest-wins, whose ``preCombine`` compares ordering values among log records.
+        # In version 6 also for latest-wins, whose ``preCombine`` compares ordering values among log records.
         orders_logs=bool(ordering),
-        orders_base=bool(ordering) and name == _DEFAULT_PAYLOAD,
-        deletes_reset=True,
-        # No other payload class looks at the marker.
-        delete_marker=marker if name == _DEFAULT_PAYLOAD else None,
+        orders_base=bool(ordering) and (payload.orders_base or not is_before_modes),
+        deletes_reset=is_before_modes,
+        delete_marker=payload.deleting or (marker if payload.reads_marker else None),
+        marks_any_case=payload.deleting is not None,
+        filling=payload.filling,
+        payload=None if is_before_modes and is_simple else payload,
     )
 
 

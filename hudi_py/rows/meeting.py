@@ -15,13 +15,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_py.formats.arrow_types import compute
+from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.rows.log_merge import MergedLogs
 from hudi_py.rows.log_reading import LogReading
 from hudi_py.rows.log_records import Kind
+from hudi_py.rows.ordering import sequence_parts
 from hudi_py.rows.precedence import incoming_wins
 
 if TYPE_CHECKING:
-    from hudi_py.rows.filling import Filling
+    from hudi_py.rows.log_rules import LogRules
+    from hudi_py.rows.payloads import Payload
     from hudi_py.rows.predicate import Bounds
 
 _BATCH_ROWS: Final = 32768
@@ -123,7 +126,7 @@ class Pending:
         in_place = wins & is_row & ~is_first
         if self.logs.held is not None:
             # An older record of the logs has values to give only where rows may leave them out.
-            in_place = is_row if self._reading.rules.filling is not None else is_row & wins
+            in_place = is_row if self._reading.rules.fills_older else is_row & wins
             self.is_shown[met[in_place]] = False  # shown in place of the stored row, whose other columns it takes
         is_left = np.ones(len(places), np.bool_)
         is_left[rows[wins | in_place]] = False
@@ -133,7 +136,13 @@ class Pending:
         rules, kinds = self._reading.rules, self.logs.kinds[met]
         if not rules.orders_base:
             return np.ones(len(rows), np.bool_)
-        wins = incoming_wins([each.take(as_array(met)) for each in self.logs.ordering], ordering(rows))
+        new, old = [each.take(as_array(met)) for each in self.logs.ordering], ordering(rows)
+        wins = incoming_wins(new, old)
+        if rules.payload is not None:
+            # In 0.15 a row that marks a deletion is compared as any row, if at all.
+            is_row = (kinds == Kind.ROW) | ((kinds == Kind.FLAGGED) & rules.deletes_reset)
+            wins = np.where(is_row, _row_wins(rules.payload, new, old), wins)
+            wins |= (kinds == Kind.FLAGGED) & rules.deletes_reset & rules.payload.flags_reset
         # A delete without an ordering value has nothing by which it could lose.
         wins |= kinds == Kind.ALWAYS
         # In 0.15 a delete by key wins over the base file whatever its ordering value (rules/data-files 9.3).
@@ -150,15 +159,23 @@ class Pending:
             yield from taken.combine_chunks().to_batches()
 
 
+def _row_wins(payload: Payload, new: list[Any], old: list[Any]) -> Mask:
+    if not payload.orders_base:
+        return np.ones(len(new[0]), np.bool_)
+    if payload.by_sequence:
+        new, old = sequence_parts(new[0]), sequence_parts(old[0])
+    return incoming_wins(new, old, wins_ties=not payload.ties_to_older)
+
+
 def updated_rows(
-    logs: MergedLogs, filling: Filling | None, batch: pa.RecordBatch, by: Numbers, is_newer: Mask
+    logs: MergedLogs, rules: LogRules, batch: pa.RecordBatch, by: Numbers, is_newer: Mask
 ) -> pa.RecordBatch:
     """
     Return rows of the base file, with the columns that log records replace or fill in.
 
     Args:
         logs: Records.
-        filling: See `hudi_py.rows.log_rules.LogRules`.
+        rules: The table's rules.
         batch: The rows.
         by, is_newer: For each row, as in `Group`.
     """
@@ -171,8 +188,10 @@ def updated_rows(
             continue
         stored: Any = batch.column(field.name)
         is_logged = logs.held[field.name][by]
-        if filling is not None and not is_newer.all():
-            is_logged = np.where(is_newer, is_logged, ~filling.given(stored))
+        # With a payload class, the times and keys shown are those of the record that was written last.
+        is_late_too = rules.payload is not None and field.name in META_COLUMNS
+        if rules.filling is not None and not is_late_too and not is_newer.all():
+            is_logged = np.where(is_newer, is_logged, ~rules.filling.given(stored))
         both = pa.concat_arrays([stored, whole(logged)])
         number = np.arange(len(by))
         columns.append(both.take(as_array(np.where(is_logged, number + len(by), number))))

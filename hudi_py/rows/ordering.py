@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudi_py.errors import UnsupportedTable
 from hudi_py.formats.arrow_types import Array, Field, compute
 
 
@@ -51,3 +52,20 @@ def ordering_values(rows: pa.RecordBatch, field: Field) -> Array:
         found = compute.struct_field(found, each)
     values: Array = found
     return values
+
+
+def sequence_parts(texts: Array) -> list[Array]:
+    """
+    Return the two numbers of positions in a log of MySQL, ``FILE.POSITION``; null where the text is.
+
+    Raises:
+        UnsupportedTable: A text is not of this form.
+    """
+    parts: Any = compute.split_pattern(texts.cast(pa.string()), ".")
+    try:
+        return [compute.list_element(parts, at).cast(pa.int64()) for at in (0, 1)]
+    except pa.ArrowInvalid as error:
+        raise UnsupportedTable(
+            f"rows are ordered by texts that are not FILE.POSITION ({error}); read the table with Apache Hudi, or its "
+            "base files alone (read-optimized)"
+        ) from error

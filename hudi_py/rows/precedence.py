@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudi_py.config.payload_class import hudis_payload
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, Column, compute
 from hudi_py.formats.key_order import java_order
@@ -81,15 +82,18 @@ def merge_rules_of(properties: Mapping[str, str]) -> MergeRules:
     """
     fields = properties.get("hoodie.table.ordering.fields") or properties.get("hoodie.table.precombine.field") or ""
     ordering = tuple(part.strip() for part in fields.split(",") if part.strip())
-    payload = properties.get("hoodie.compaction.payload.class", "").rpartition(".")[2]
+    payload = properties.get("hoodie.compaction.payload.class", "")
     mode = properties.get("hoodie.record.merge.mode", "")
     if not mode:
         if format_of(properties).has_merge_mode:
             mode = "EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING"
         else:
-            mode = _PAYLOADS.get(payload, payload) or "OVERWRITE_WITH_LATEST"
+            short = hudis_payload(payload)
+            mode = (payload if short is None else _PAYLOADS.get(short, short)) or "OVERWRITE_WITH_LATEST"
     if mode not in MergeMode.__members__:
-        raise UnsupportedTable(f"rows of this table are merged by {mode} ({payload}); not supported for writing")
+        raise UnsupportedTable(
+            f"rows of this table are merged by {mode} ({payload}), which hudi_py does not write; use Apache Hudi"
+        )
     if mode == "EVENT_TIME_ORDERING" and not ordering:  # nothing to compare, so the commit wins
         mode = "COMMIT_TIME_ORDERING"
     return MergeRules(MergeMode[mode], ordering)
@@ -171,19 +175,20 @@ def refuse_nulls(ordering_field: str, count: int) -> None:
         )
 
 
-def incoming_wins(incoming: Sequence[Array], stored: Sequence[Array]) -> Mask:
+def incoming_wins(incoming: Sequence[Array], stored: Sequence[Array], *, wins_ties: bool = True) -> Mask:
     """
     Compare n pairs of rows by their ordering values.
 
     Args:
         incoming: One array of length n per ordering field, at least one.
         stored: The same for the stored rows, of equal types.
+        wins_ties: Whether the incoming row wins where all values are equal.
 
     Returns:
         Shape (n,), True where the incoming row's values are greater or equal, or one side's first value is null.
     """
     # From the last field to the first, so that an earlier field overrules later ones unless its values are equal.
-    wins = np.ones(len(incoming[0]), dtype=np.bool_)
+    wins = np.full(len(incoming[0]), wins_ties, dtype=np.bool_)
     for new, old in zip(reversed(incoming), reversed(stored), strict=True):
         left, right = comparable(new), comparable(old)
         greater, equal = _mask(compute.greater(left, right)), _mask(compute.equal(left, right))

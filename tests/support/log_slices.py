@@ -95,7 +95,7 @@ def read(storage, base, logs, rules=EVENT, schema=SCHEMA, where=(), table=None, 
     filters = filters_of([parse_condition(each) for each in where], schema)
     batches = list(read_slices(storage, [file_slice], schema, reading, filters))
     assert all(each.schema == schema for each in batches)
-    return sorted((each for batch in batches for each in batch.to_pylist()), key=lambda each: (each["id"], each["ts"]))
+    return sorted((each for batch in batches for each in batch.to_pylist()), key=lambda each: tuple(each.values())[:2])
 
 
 def merged(base, blocks, rules):

@@ -198,7 +198,7 @@ class _Blocks:
     num_records: int = 0
 
     def watched(self, blocks: Iterator[tuple[LogBlock, str]], shape: RecordShape) -> Iterator[LogRecords]:
-        if self.job.rewrite.reading.rules.filling is not None:
+        if not self.job.rewrite.reading.rules.merges_logs_alone:
             raise UnsupportedTable(f"{self.where} {_PARTS_OF_ROWS}")
         for records in records_of(self._counted(blocks), shape):
             if records.columns is not None:
@@ -235,7 +235,9 @@ def _rows(merged: MergedLogs, columns: pa.Schema, reading: LogReading, where: st
     found = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=taken.schema)
     rows = conform_stored(found, columns)
     is_flagged = merged.kinds[at] == Kind.FLAGGED
-    if not np.array_equal(flagged_rows(rows, reading.rules.delete_marker), is_flagged):
+    if not np.array_equal(
+        flagged_rows(rows, reading.rules.delete_marker, any_case=reading.rules.marks_any_case), is_flagged
+    ):
         raise UnsupportedTable(
             f"{where} has rows that mark deletions in a column that the table does not have, and a merged block would "
             "lose the mark; run hudi-py compact, which merges them with the base file"

@@ -26,7 +26,10 @@ STRATEGY: Final = "org.apache.hudi.table.action.compact.LogCompactionExecutionHe
 """What Apache Hudi names in each plan, also since 1.1, which has no such class any more."""
 
 
-LEFT_OUT_VALUES: Final = "leave out values (hoodie.table.partial.update.mode), which only a compaction fills in"
+LEFT_OUT_VALUES: Final = (
+    "leave out values or are merged by a payload class (hoodie.table.partial.update.mode, "
+    "hoodie.compaction.payload.class), which only a compaction does"
+)
 DELETED_TWICE: Final = (
     "its log files delete keys, and Hudi 1.0 does not read them beside a merged block that deletes these keys again"
 )

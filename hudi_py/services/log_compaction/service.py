@@ -94,7 +94,7 @@ class LogCompactionService(MergingService):
             return nothing("no commit and no file says which columns the rows have", is_due=True)
         storage = self.contents.store.storage
         reading = table_log_reading(self.table.properties, text, context.is_completed, storage.root)
-        if reading.rules.filling is not None:
+        if not reading.rules.merges_logs_alone:
             return nothing(f"rows {LEFT_OUT_VALUES}")
         partitions = (
             build_partition(context, path, ((e.name, e.size_bytes) for e in entries))
@@ -239,7 +239,7 @@ class LogCompactionService(MergingService):
         if isinstance(found, str):
             return None
         job = self._job(instant, found)
-        if job.rewrite.reading.rules.filling is not None:
+        if not job.rewrite.reading.rules.merges_logs_alone:
             return f"has rows that {LEFT_OUT_VALUES}"
         for work in found.works:
             blocks = self._blocks_of(job.rewrite.reading, work.planned)
