@@ -12,12 +12,21 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol, TypeAlias
 
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import AlreadyExists, ConflictError, CorruptMetadata, NotFound
+from hudi_py.errors import (
+    AlreadyExists,
+    ConflictError,
+    CorruptMetadata,
+    HudiError,
+    NotFound,
+    OutcomeUnknown,
+    StorageError,
+)
 from hudi_py.formats.instant_encoder import SYNC_BYTES, InstantRecord, encode_record
 from hudi_py.model.files import OWN_FOLDER
 from hudi_py.model.instant import Action, Instant, State, advance
 from hudi_py.model.instant_time import next_instant_time
 from hudi_py.runtime.clock import Clock, clock_of, zone_of
+from hudi_py.runtime.log import log
 from hudi_py.runtime.randomness import MACHINE, Randomness
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.deletion import DeletionSwitch
@@ -251,8 +260,11 @@ class TimelineStore:
         Args:
             after: In layout 2 the completion time is larger than this as well as than every time on the timeline.
 
+        A file whose creation was not confirmed is looked for: if it is there, the instant is completed.
+
         Raises:
             As `transition`; ConflictError also when another writer has completed it, or has our lock now.
+            OutcomeUnknown: Creating the file failed, and it could not be looked for; or it may appear yet.
         """
         completion_time = None
         # In layout 2 the name has the completion time, so creating it would not collide with another writer's file.
@@ -351,7 +363,24 @@ class TimelineStore:
             raise ConflictError(
                 f"{path} exists already: another writer was faster; reload the timeline and try again"
             ) from error
+        except (OutcomeUnknown, StorageError) as error:
+            # Only what completes says something that nobody else says, so that it shows whose file is there.
+            if not (instant.is_completed and self._has_come(path, content, error)):
+                raise
+            log.warning("instant.confirmed", instant=str(instant), why=str(error))
         self._contents[path] = content
+
+    def _has_come(self, path: str, content: bytes, error: HudiError) -> bool:
+        """Whether a file is there although its creation was reported as failed."""
+        try:
+            return bool(content) and self.storage.read(path) == content
+        except NotFound:
+            return False
+        except HudiError as unseen:
+            raise OutcomeUnknown(
+                f"whether {self.storage.root}/{path} was created is not known: {error}; and it could not be looked for "
+                f"afterwards: {unseen}. Look for the instant with hudi-py timeline before this is done again"
+            ) from error
 
     def _encoded(self, said: Said | None) -> bytes:
         if said is None or isinstance(said, bytes):

@@ -17,7 +17,7 @@ import attrs
 from hudi_py.config.concurrency import concurrency_of, shows_its_pulse
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import ConflictError, HudiError, OutcomeUnknown, RefusedError, StorageError
+from hudi_py.errors import ConflictError, HudiError, RefusedError
 from hudi_py.fsview.loader import load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.lost_writes import refuse_lost_writes
@@ -34,7 +34,7 @@ from hudi_py.timeline.properties_file import recover_properties
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.beginners import Beginners, ready_after
-from hudi_py.txn.commit import Begun, Prepared, Recorded
+from hudi_py.txn.commit import Begun, Prepared
 from hudi_py.writing.replacing import Beginning, beginning_of
 
 if TYPE_CHECKING:
@@ -164,41 +164,14 @@ class WriteTransaction:
                 partial(self.metadata_table.record_commit, metadata=metadata, ranges=ranges, tracked=tracked)
             )
             self._check_heart()
-            self._publish(recorded, metadata)
+            self.is_sent = True
+            recorded.publish(metadata)
             self.is_completed = True
             # Only after the commit point: until then a rollback needs the markers to find the files.
             delete_markers(store.storage, self.instant_time)
             self._end_heart()
         log.info("commit.completed", instant=self.instant_time, files_written=sum(map(len, by_partition.values())))
         return metadata
-
-    def _publish(self, recorded: Recorded, metadata: CommitMetadata) -> None:
-        """
-        Create the completed file; if that failed, look whether it is there all the same.
-
-        A request that was not confirmed, or that was repeated, may have created it. No other process completes a write
-        of ours, so if it is completed, we did it.
-
-        Raises:
-            OutcomeUnknown: It could not be looked for.
-            As `Recorded.publish`: It is not there.
-        """
-        self.is_sent = True
-        try:
-            recorded.publish(metadata)
-        except (ConflictError, OutcomeUnknown, StorageError) as error:
-            instant = self.begun.instant
-            try:
-                found = self.contents.store.load().find(instant.requested_time, instant.action)
-            except HudiError as unseen:
-                raise OutcomeUnknown(
-                    f"whether {instant.requested_time} is completed is not known: {error}; and the timeline of "
-                    f"{self.contents.store.storage.root} could not be read afterwards: {unseen}. Look for the instant "
-                    "with hudi-py timeline before the rows are written again"
-                ) from error
-            if found is None or not found.is_completed:
-                raise
-            log.warning("commit.confirmed", instant=instant.requested_time, why=str(error))
 
     def refuse_undoing(self, timeline: Timeline) -> None:
         """
