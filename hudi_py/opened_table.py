@@ -157,9 +157,13 @@ class OpenedTable(Shown):
     def _opened(self) -> tuple[Timeline, Listing]:
         from hudi_py.mdt.listing import open_snapshot
 
-        opened = open_snapshot(self._store, self.config, self.settings)
-        if not opened[0].instants:  # the table is new, or its instants have moved
-            self.refresh_if_moved()
+        try:
+            opened = open_snapshot(self._store, self.config, self.settings)
+        except ConflictError:
+            if not self.refresh_if_moved():
+                raise
+            opened = open_snapshot(self._store, self.config, self.settings)
+        if not opened[0].instants and self.refresh_if_moved():  # else the table is new
             opened = open_snapshot(self._store, self.config, self.settings)
         self.__dict__.pop("timeline", None)  # after `refresh_timeline` there is an older one
         return opened
@@ -180,10 +184,12 @@ class OpenedTable(Shown):
         self._forget()
         return self
 
-    def refresh_if_moved(self) -> None:
+    def refresh_if_moved(self) -> bool:
         """As `refresh`, if another process has upgraded or downgraded the table since: nothing is where it was."""
-        if not read_table_config(self.storage).is_laid_out_as(self._store.config):
+        has_moved = not read_table_config(self.storage).is_laid_out_as(self._store.config)
+        if has_moved:
             self.refresh()
+        return has_moved
 
     def refresh_timeline(self) -> Self:
         """

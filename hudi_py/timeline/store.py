@@ -34,8 +34,12 @@ from hudi_py.timeline.leases import LeaseFolder
 from hudi_py.timeline.lock import NO_LOCK, Lock
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.timeline import Timeline, build_timeline
+from hudi_py.versions.layout import LAYOUT_V1, LAYOUT_V2
 
 _TIMES_FOLDER = f"{OWN_FOLDER}/times"
+_FIRST_FOLDER: Final = ".hoodie"
+_NEXT_FOLDER: Final = "timeline"
+"""Where an upgrade moves the instants of layout 1."""
 _ATTEMPTS_MAX = 1000
 
 Said: TypeAlias = InstantRecord | bytes
@@ -139,13 +143,45 @@ class TimelineStore:
         Raises:
             CorruptMetadata: There is a folder in the place of an instant's file, so the state of that instant is
             unknown.
+            ConflictError: An upgrade has moved the instants, or is moving them, so that some may be elsewhere.
         """
         entries = self.storage.list(self.folder)
         names = [entry.name for entry in entries if not entry.is_folder]
         # Layout 1 has folders beside its instants, which are none of our business; only the name of an instant counts.
         if len(names) < len(entries):
-            self._refuse_folders({entry.name for entry in entries if entry.is_folder}.difference(names))
+            folders = {entry.name for entry in entries if entry.is_folder}
+            self._refuse_folders(folders.difference(names))
+            if self.layout is LAYOUT_V1 and _NEXT_FOLDER in folders:
+                self._refuse_moving()
         return build_timeline(names, self.layout)
+
+    def _refuse_moving(self) -> None:
+        """
+        Raise if instants have moved: Apache Hudi moves them one by one, and then changes the properties (timeline 4.6).
+
+        Raises:
+            ConflictError: The table was upgraded since it was opened, or is being upgraded, or that was interrupted.
+        """
+        place = f"{self.folder}/{_NEXT_FOLDER}"
+        if not any(LAYOUT_V2.parse(entry.name) for entry in self.storage.list(place) if not entry.is_folder):
+            return
+        self.refuse_if_moved()
+        raise ConflictError(
+            f"{self.storage.root} is being upgraded at this moment, or that was interrupted: {place} has instants, and "
+            f"hoodie.properties still says version {self.config.version}, so neither folder has the whole timeline; "
+            "try again when it is done, or let Apache Hudi finish it if nothing upgrades the table any more"
+        )
+
+    def doubts(self) -> list[str]:
+        """Why some instants of layout 2 may be elsewhere; those of layout 1 are looked for by `load`."""
+        if self.layout is LAYOUT_V1:
+            return []
+        names = sorted(entry.name for entry in self.storage.list(_FIRST_FOLDER) if not entry.is_folder)
+        left = next(filter(LAYOUT_V1.parse, names), None)
+        if left is None:
+            return []
+        why = "lies where instants of table version 6 do, as if a downgrade went on or was interrupted"
+        return [f"{_FIRST_FOLDER}/{left} {why}; let Apache Hudi finish it"]
 
     def _refuse_folders(self, names: Iterable[str]) -> None:
         for instant in filter(None, map(self.layout.parse, sorted(names))):
@@ -160,7 +196,7 @@ class TimelineStore:
 
     def refuse_if_moved(self) -> None:
         """
-        Raise before an action begins in a timeline that is the table's no longer.
+        Raise where a timeline is the table's no longer: before an action begins, and where its instant is not found.
 
         Raises:
             ConflictError: Another process has upgraded or downgraded the table since it was opened.
@@ -247,6 +283,7 @@ class TimelineStore:
         following = advance(instant, completion_time=completion_time)
         # Creating the next state would succeed, and bring back an action that was rolled back.
         if self.storage.size(self.path(instant)) is None:
+            self.refuse_if_moved()
             raise ConflictError(
                 f"{self.path(instant)} is missing: another writer rolled {instant} back; reload and start again"
             )

@@ -305,4 +305,5 @@ def _check(store: TimelineStore, ours: Instant, now: Timeline) -> None:
     if ours.requested_time in pending_targets(now, Contents(store)):
         verdict = Verdict.TAKEN_BACK
     if verdict is not Verdict.CLEAR:
+        store.refuse_if_moved()  # if so, that is why
         raise ConflictError(f"{store.storage.root}: {ours} {verdict.value}")

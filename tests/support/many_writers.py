@@ -25,6 +25,7 @@ from hudi_py.timeline.archive import load_archived
 from hudi_py.write_service import WriteService
 from support import writes
 from support.simulation import Outcome, SerialOrders, Work, drawn_schedule, is_shared_or_file, schedules
+from support.upgrading import upgrade
 
 FILE_LOCK = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 SEVERAL = {
@@ -141,6 +142,9 @@ SERVICES: dict[str, Callable[..., Any]] = {
         storage, {**settings, "hoodie.compact.inline.max.delta.commits": 1}
     ).schedule_compaction(),
     "plan clustering": lambda storage, **settings: _open(storage, settings).services.clustering().schedule(),
+    "upgrade": lambda storage, **settings: upgrade(
+        _open(storage, {**settings, "hoodie.compact.inline.max.delta.commits": 1})
+    ),
 }
 _PINNED = frozenset({"restore", "unpin"})
 """They need a savepoint, which the others then find."""
@@ -284,7 +288,7 @@ def _violation(names: tuple[str, ...], outcome: Outcome, serial: SerialOrders) -
     # What a recovery has finished is done, though whoever began it is told that another process was faster.
     overtaken = [number for number, error in enumerate(outcome.errors) if isinstance(error, ConflictError)]
     finished = [number for number in overtaken if names[number] in SERVICES]
-    if finished and "recover" in names:
+    if finished and {"recover", "upgrade"} & set(names):
         expected += serial.of(sorted([*succeeded, *finished]))
     try:
         found = contents(outcome.storage)
@@ -299,8 +303,8 @@ def _violation(names: tuple[str, ...], outcome: Outcome, serial: SerialOrders) -
         for each in opened.timeline.pending()
         if each.action not in (Action.ROLLBACK, *RUN_AGAIN)
         and not opened.contents.is_clustering(each)
-        # Where deletion is forbidden, a clean stays planned until it is allowed again.
-        and not (each.action is Action.CLEAN and "forbid" in names)
+        # Where deletion is forbidden, a clean stays planned until it is allowed again; an upgrade moves it on as it is.
+        and not (each.action is Action.CLEAN and {"forbid", "upgrade"} & set(names))
     ]
     if left:
         return f"{names}: {outcome}: {left} left pending"

@@ -240,7 +240,7 @@ class OrphanService:
         times = frozenset(filter(None, map(_time_in, suspects))) if known is None else None
         facts = self._facts(contents, paths, times, known or ())
         expected = Expectation(facts)
-        doubtful = list(doubts(facts, expected, early))
+        doubtful = [*doubts(facts, expected, early), *self._store.doubts()]
         # Files that it has put back are still in the list of what the clean deleted.
         doubtful += [
             f"{undo} is pending, the undo of a clean" for undo in pending_undos(contents, facts.timeline).values()

@@ -12,13 +12,15 @@ from functools import cache
 
 import pytest
 
-from hudi_py.errors import ConflictError
+from hudi_py.errors import ConflictError, RefusedError
 from hudi_py.model.instant import Action
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.txn.commit import Prepared
+from hudi_py.versions.layout import LAYOUT_V1
 from support import writes
 from support.many_writers import SEVERAL, contents, rows, service
 from support.many_writers import table as new_table
+from support.upgrading import upgrade
 
 VERSIONS = [(6, 9), (6, 8), (9, 6)]
 ACTIONS = {
@@ -113,3 +115,43 @@ def test_nothing_begins_in_the_timeline_of_before(old, new):
     with pytest.raises(ConflictError, match="try again"):
         Prepared(store, Action.CLEAN, store.new_time()).request(b"")
     assert {path for path in store.storage.files().keys() - before.keys() if "/times/" not in path} == set()
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_orphans_are_not_looked_for_in_half_a_timeline(number):
+    """A downgrade that was interrupted has left instants in the old place; files of these are no orphans."""
+    storage = table(9)
+    opened = writes.open_table(storage)
+    moving = sorted({each.requested_time for each in opened.timeline})[number]
+    for each in opened.timeline.all_states:
+        if each.requested_time == moving:
+            storage.create_new(f".hoodie/{LAYOUT_V1.file_name(each)}", storage.read(opened.contents.store.path(each)))
+            storage.delete(opened.contents.store.path(each))
+    before = {path for path in storage.files() if writes.is_data(path)}
+    try:
+        writes.open_table(storage).orphans(older_than="0m", delete=True)
+    except RefusedError as error:
+        assert "downgrade" in str(error)
+    assert {path for path in storage.files() if writes.is_data(path)} == before
+
+
+class UpgradedAtOnce(DelegatingStorage):
+    """Another process upgrades the table when the first data file or deletion of this one comes."""
+
+    is_due = True
+
+    def _around(self, verb, paths, call):
+        if self.is_due and verb in ("delete_many", "open_write") and ".hoodie" not in "".join(paths):
+            self.is_due = False
+            upgrade(writes.open_table(self.inner))
+        return call()
+
+
+@pytest.mark.parametrize("action", ["clean", "cluster"])
+def test_a_service_is_told_that_the_table_was_upgraded(action):
+    """By name, and not that somebody has rolled it back."""
+    storage = UpgradedAtOnce(new_table(6))
+    with pytest.raises(ConflictError, match="from table version 6 to 9"):
+        ACTIONS[action](writes.open_table(storage))
+    assert not storage.is_due
+    assert contents(storage.inner) == contents(new_table(6))

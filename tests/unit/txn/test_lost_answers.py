@@ -30,7 +30,11 @@ class Lost(DelegatingStorage):
     def create_new(self, path, *given, **named):
         super().create_new(path, *given, **named)
         folder, _, name = path.rpartition("/")
-        if folder in (".hoodie", ".hoodie/timeline") and name[:1] == "2" and not name.endswith(("requested", "inflight")):
+        if (
+            folder in (".hoodie", ".hoodie/timeline")
+            and name[:1] == "2"
+            and not name.endswith(("requested", "inflight"))
+        ):
             self.created += 1
             self.then(path)
             raise self.error
