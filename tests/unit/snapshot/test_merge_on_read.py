@@ -113,10 +113,10 @@ def test_a_table_merged_by_a_java_class_shows_its_base_files(tmp_path):
     """Merging is refused by the name of the class; read-optimized needs none."""
     root = fixtures.unpack_rows("mor_event_time-0.15.0", tmp_path)
     path = root / ".hoodie" / "hoodie.properties"
-    text = path.read_text(encoding="utf-8").replace("DefaultHoodieRecordPayload", "PartialUpdateAvroPayload")
+    text = path.read_text(encoding="utf-8").replace("DefaultHoodieRecordPayload", "DefaultPayloadOfOurs")
     LocalStorage(str(root)).replace(".hoodie/hoodie.properties", text.encode())
     table = hudi_py.open_table(root)
-    with pytest.raises(UnsupportedTable, match="PartialUpdateAvroPayload"):
+    with pytest.raises(UnsupportedTable, match="DefaultPayloadOfOurs"):
         table.rows()
     expected = fixtures.expected_rows("mor_event_time-0.15.0")["read_optimized"]["rows"]
     assert len(rows(table.rows(read_optimized=True))) == expected
