@@ -84,7 +84,7 @@ def merge_records(records: Sequence[LogRecords], shape: RecordShape, rules: LogR
         merged = _rows_at(rows, row_of[winners], places)
         held = held_by_payload(merged, places, rules.payload)
     elif rules.filling is not None or any(each.columns is not None for each in records):
-        order = _in_order(code, kinds, rank, rules)
+        order = _in_order(code, kinds, rank, rules, deletes_win=_deletes_win(ordering, rules))
         holds = (
             held_by_blocks(records, shape.schema.names)
             if rules.filling is None
@@ -96,7 +96,7 @@ def merge_records(records: Sequence[LogRecords], shape: RecordShape, rules: LogR
         merged = _rows_at(rows, row_of[winners], places)
         held = {name: place >= 0 for name, place in places.items()}
     else:
-        winners = _winners(code, kinds, rank, count, rules)
+        winners = _winners(code, kinds, rank, count, rules, deletes_win=_deletes_win(ordering, rules))
         merged = _rows_at(rows, row_of[winners], {})
         held = None
     won = pa.array(winners)
@@ -128,8 +128,8 @@ def _rows_at(rows: pa.Table, newest: Numbers, places: Mapping[str, Numbers]) -> 
     return pa.table(columns, schema=rows.schema)
 
 
-def _are_texts(ordering: Sequence[Array]) -> bool:
-    return bool(ordering) and pa.types.is_string(ordering[0].type)
+def _deletes_win(ordering: Sequence[Array], rules: LogRules) -> bool:
+    return rules.text_deletes_win and rules.orders_logs and pa.types.is_string(ordering[0].type)
 
 
 def _arrivals(
@@ -149,7 +149,7 @@ def _arrivals(
         row_of=row_of,
         rank=_ranks(sequence_parts(ordering[0]), as_bytes=False) if by_numbers else rank,
         delete_rank=rank,
-        are_texts=_are_texts(ordering),
+        deletes_win=_deletes_win(ordering, rules),
         holds=held_by_values(rows, row_of, rules.filling) if rules.fills_logs and rules.filling is not None else {},
     )
 
@@ -192,24 +192,33 @@ def _ranks(ordering: Sequence[Array], *, as_bytes: bool) -> Numbers:
     return total
 
 
-def _winners(code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, count: int, rules: LogRules) -> Numbers:
-    """For each key, the number of the record that wins."""
+def _winners(
+    code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, count: int, rules: LogRules, *, deletes_win: bool
+) -> Numbers:
+    """For each key, the number of the record that wins; *deletes_win* over all records before them."""
     winners = np.zeros(count, np.int64)
     if rules.deletes_reset:
         order = np.lexsort((rank, code))
         winners[code[order]] = order
-        _fold_resets(winners, code, kinds, rank)
+        _fold_resets(winners, code, kinds, rank, deletes_win=deletes_win)
         return winners
-    order = _in_order(code, kinds, rank, rules)
+    order = _in_order(code, kinds, rank, rules, deletes_win=deletes_win)
     winners[code[order]] = order  # of one key the last assignment counts
     return winners
 
 
-def _in_order(code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, rules: LogRules) -> Numbers:
+def _in_order(
+    code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, rules: LogRules, *, deletes_win: bool
+) -> Numbers:
     """Numbers of the records that count, sorted by key and precedence: the last record of a key wins."""
     number = np.arange(len(code))
-    resets = np.flatnonzero(kinds == Kind.ALWAYS)
     counts = np.ones(len(code), np.bool_)
+    if deletes_win:
+        deletes = np.flatnonzero(kinds == Kind.DELETE)
+        cut = np.zeros(int(code.max(initial=0)) + 1, np.int64)
+        cut[code[deletes]] = deletes
+        counts = number >= cut[code]
+    resets = np.flatnonzero((kinds == Kind.ALWAYS) & counts)
     rank = rank.copy()
     if len(resets) and rules.orders_logs:
         # A delete without ordering values discards all records before it, and the first row after it wins over it.
@@ -222,7 +231,7 @@ def _in_order(code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, rules:
         first = np.full(size, len(code), np.int64)
         np.minimum.at(first, code[is_row], number[is_row])
         is_reset = last[code] >= 0
-        counts = ~is_reset | (number == last[code]) | (is_behind & (number >= first[code]))
+        counts &= ~is_reset | (number == last[code]) | (is_behind & (number >= first[code]))
         # Below every row behind it: the first of them wins over it whatever its ordering value.
         rank[resets] = rank.min(initial=0) - 1
     chosen = np.flatnonzero(counts)
@@ -230,7 +239,9 @@ def _in_order(code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, rules:
     return found
 
 
-def _fold_resets(winners: Numbers, code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers) -> None:
+def _fold_resets(
+    winners: Numbers, code: Numbers, kinds: npt.NDArray[np.uint8], rank: Numbers, *, deletes_win: bool
+) -> None:
     """Merge the keys with deletes as Hudi 0.15 does, one record after the other: the result depends on their order."""
     with_deletes = np.unique(code[kinds >= Kind.DELETE])
     if not len(with_deletes):
@@ -247,7 +258,7 @@ def _fold_resets(winners: Numbers, code: Numbers, kinds: npt.NDArray[np.uint8], 
             if kinds[at] == Kind.ALWAYS:
                 is_later = True
             elif kinds[at] == Kind.DELETE:
-                is_later = kinds[known] == Kind.ALWAYS or rank[known] <= rank[at]
+                is_later = deletes_win or kinds[known] == Kind.ALWAYS or rank[known] <= rank[at]
             else:
                 is_later = kinds[known] >= Kind.DELETE or rank[known] <= rank[at]
             if not is_later:

@@ -28,6 +28,7 @@ import attrs
 from hudi_py.errors import UnsupportedTable
 from hudi_py.rows.filling import Filling, filling_of
 from hudi_py.rows.payloads import Payload, payload_of
+from hudi_py.versions.format import TableFormat
 from hudi_py.versions.served import format_of
 
 _BY_HUDI: Final = "read the table with Apache Hudi, or its base files alone (read-optimized)"
@@ -48,6 +49,8 @@ class LogRules:
         orders_logs: Whether they decide between two log records; otherwise the later record wins.
         orders_base: Whether they decide between a log record and the base file; otherwise the log record wins.
         deletes_reset: Whether deletes by key work as in 0.15: see above.
+        text_deletes_win: Whether a delete wins over all log records before it where the ordering values are texts: Hudi
+            holds those of rows and of deletes as objects of different Java classes, which it does not compare.
         delete_marker: A column and the text of the value that marks a row as deleted, in addition to the flag
             ``_hoodie_is_deleted``.
         avro_widens_floats: See `hudi_py.versions.format.TableFormat`.
@@ -60,6 +63,7 @@ class LogRules:
     orders_logs: bool = False
     orders_base: bool = False
     deletes_reset: bool = False
+    text_deletes_win: bool = False
     delete_marker: tuple[str, str] | None = None
     avro_widens_floats: bool = False
     marks_any_case: bool = False
@@ -107,13 +111,11 @@ def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: b
     marker = _delete_marker(properties)
     its = format_of(properties)
     if not its.has_merge_mode:
-        rules = _of_payload(payload, ordering, marker, source)
-        return attrs.evolve(rules, avro_widens_floats=its.avro_widens_floats)
+        return _of_payload(payload, ordering, marker, source, its)
     # Without a mode in the properties, 1.x derives it from the ordering fields.
     mode = properties.get("hoodie.record.merge.mode") or ("EVENT_TIME_ORDERING" if ordering else "COMMIT_TIME_ORDERING")
     if mode == "CUSTOM" and properties.get("hoodie.record.merge.strategy.id") == _BY_PAYLOAD and its.names_payload:
-        rules = _of_payload(payload, ordering, marker, source, is_before_modes=False)
-        return attrs.evolve(rules, avro_widens_floats=its.avro_widens_floats)
+        return _of_payload(payload, ordering, marker, source, its)
     if mode not in _KNOWN_MODES:
         by = payload or properties.get("hoodie.record.merge.strategy.id", "")
         raise UnsupportedTable(
@@ -124,6 +126,7 @@ def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: b
         ordering_fields=ordering,
         orders_logs=by_event,
         orders_base=by_event,
+        text_deletes_win=not its.compares_text_deletes,
         delete_marker=marker,
         avro_widens_floats=its.avro_widens_floats,
         filling=filling_of(properties, source),
@@ -135,10 +138,10 @@ def _of_payload(
     ordering: tuple[str, ...],
     marker: tuple[str, str] | None,
     source: str,
-    *,
-    is_before_modes: bool = True,
+    its: TableFormat,
 ) -> LogRules:
     """The rules of a payload class, in table version 6 or in 1.0.2, which merges log records in another way."""
+    is_before_modes = not its.has_merge_mode
     payload = payload_of(name)
     if payload is None:
         raise UnsupportedTable(
@@ -156,8 +159,10 @@ def _of_payload(
         orders_logs=bool(ordering),
         orders_base=bool(ordering) and (payload.orders_base or not is_before_modes),
         deletes_reset=is_before_modes,
+        text_deletes_win=not its.compares_text_deletes,
         delete_marker=payload.deleting or (marker if payload.reads_marker else None),
         marks_any_case=payload.deleting is not None,
+        avro_widens_floats=its.avro_widens_floats,
         filling=payload.filling,
         payload=None if is_before_modes and is_simple else payload,
     )

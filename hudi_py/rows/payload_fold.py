@@ -39,8 +39,7 @@ class Arrivals:
         row_of: The number of each record's row, `_NEVER` for a delete.
         rank: Numbers in the order in which rows are compared with rows.
         delete_rank: Numbers in the order in which deletes are compared with rows.
-        are_texts: Whether records are ordered by texts: those of rows and of deletes are objects of different Java
-            classes, which Hudi does not compare, and a delete wins over everything before it.
+        deletes_win: Whether a delete wins over everything before it, whatever its ordering value.
         holds: By column, which records give its value; empty where rows replace each other whole.
     """
 
@@ -49,7 +48,7 @@ class Arrivals:
     row_of: Numbers
     rank: Numbers
     delete_rank: Numbers
-    are_texts: bool
+    deletes_win: bool
     holds: Mapping[str, Mask]
 
 
@@ -145,7 +144,7 @@ class _Fold:
     def _delete_decides(self, known: int, at: int) -> bool:
         """Whether the record *at* wins, where one of the two is a delete."""
         kinds, rank = self._given.kinds, self._given.delete_rank
-        if kinds[at] == Kind.ALWAYS or (kinds[at] == Kind.DELETE and self._given.are_texts):
+        if kinds[at] == Kind.ALWAYS or (kinds[at] == Kind.DELETE and self._given.deletes_win):
             return True
         if self._resets and not self._is_delete(int(kinds[at])):
             return True

@@ -97,6 +97,8 @@ class TableFormat:
         merges_logs_by_commits: Whether a log compaction waits for as many delta commits as it wants log blocks, and
             takes that many log files for enough of them; otherwise the blocks of each slice decide alone.
         reads_repeated_deletes: Whether readers of the release read log files that delete a key twice (1.0.2 fails).
+        compares_text_deletes: Whether the release compares a delete in log files with the log records before it where
+            the ordering values are texts; otherwise it wins over them.
         tells_positions: Whether log blocks say at which rows of the base file their records are.
         splits_bucket_keys: Whether releases differ on the bucket of keys of a single field that have a colon.
         metadata_table: The same for the metadata table.
@@ -122,6 +124,7 @@ class TableFormat:
     forgets_deleted_keys: bool
     merges_logs_by_commits: bool
     reads_repeated_deletes: bool
+    compares_text_deletes: bool
     tells_positions: bool
     splits_bucket_keys: bool
     metadata_table: MetadataTableFormat

@@ -33,6 +33,7 @@ V6: Final = TableFormat(
     forgets_deleted_keys=False,
     merges_logs_by_commits=False,
     reads_repeated_deletes=True,
+    compares_text_deletes=False,
     tells_positions=False,
     splits_bucket_keys=True,
     metadata_table=MetadataTableFormat(

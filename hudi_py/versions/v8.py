@@ -37,6 +37,7 @@ V8: Final = TableFormat(
     forgets_deleted_keys=False,
     merges_logs_by_commits=False,
     reads_repeated_deletes=False,
+    compares_text_deletes=False,
     tells_positions=True,
     splits_bucket_keys=False,
     metadata_table=MetadataTableFormat(

@@ -22,6 +22,7 @@ V9: Final = attrs.evolve(
     avro_widens_floats=False,
     forgets_deleted_keys=True,
     reads_repeated_deletes=True,
+    compares_text_deletes=True,
     merges_logs_by_commits=True,
     restores_by_completion=True,
     ranges_come_first=True,

@@ -59,6 +59,8 @@ PAYLOADS: Final = {
     "AWSDmsAvroPayload": Payload(columns=("_hoodie_is_deleted", "Op")),
     "MySqlDebeziumAvroPayload": Payload("debezium.", "_event_seq", _DEBEZIUM),
     "PostgresDebeziumAvroPayload": Payload("debezium.", "_event_lsn", _DEBEZIUM),
+    # Ordered by texts, which Hudi compares with those of deletes in another way than numbers.
+    "DefaultHoodieRecordPayload": Payload(ordering="_event_seq", columns=("_hoodie_is_deleted", *_DEBEZIUM)),
 }
 """By the name of the class."""
 

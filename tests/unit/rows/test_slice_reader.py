@@ -343,12 +343,23 @@ PACKAGE = "org.apache.hudi.common.model."
         ({"hoodie.table.version": "9", "hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}, LogRules()),
         (
             V6 | {"hoodie.compaction.payload.class": f"{PACKAGE}OverwriteWithLatestAvroPayload"},
-            LogRules(ordering_fields=("ts",), orders_logs=True, deletes_reset=True, avro_widens_floats=True),
+            LogRules(
+                ordering_fields=("ts",),
+                orders_logs=True,
+                deletes_reset=True,
+                text_deletes_win=True,
+                avro_widens_floats=True,
+            ),
         ),
         (
             V6 | {"hoodie.compaction.payload.class": f"{PACKAGE}DefaultHoodieRecordPayload"},
             LogRules(
-                ordering_fields=("ts",), orders_logs=True, orders_base=True, deletes_reset=True, avro_widens_floats=True
+                ordering_fields=("ts",),
+                orders_logs=True,
+                orders_base=True,
+                deletes_reset=True,
+                text_deletes_win=True,
+                avro_widens_floats=True,
             ),
         ),
         (
