@@ -78,12 +78,12 @@ def merge_records(records: Sequence[LogRecords], shape: RecordShape, rules: LogR
     rows = pa.Table.from_batches([each.rows for each in records if each.rows is not None], shape.schema)
     merged: pa.Table
     held: Mapping[str, Mask] | None
-    if rules.payload is not None:
+    if rules.payload is not None and rules.merges_in_turn:
         arrivals = _arrivals(code, kinds, rank, ordering, rows, row_of, rules)
         winners, places = fold_payloads(arrivals, count, rules)
         merged = _rows_at(rows, row_of[winners], places)
         held = held_by_payload(merged, places, rules.payload)
-    elif rules.filling is not None or any(each.columns is not None for each in records):
+    elif rules.fills_logs or any(each.columns is not None for each in records):
         order = _in_order(code, kinds, rank, rules, deletes_win=_deletes_win(ordering, rules))
         holds = (
             held_by_blocks(records, shape.schema.names)
@@ -98,7 +98,7 @@ def merge_records(records: Sequence[LogRecords], shape: RecordShape, rules: LogR
     else:
         winners = _winners(code, kinds, rank, count, rules, deletes_win=_deletes_win(ordering, rules))
         merged = _rows_at(rows, row_of[winners], {})
-        held = None
+        held = None if rules.payload is None else held_by_payload(merged, {}, rules.payload)
     won = pa.array(winners)
     return MergedLogs(
         keys=encoded.dictionary,

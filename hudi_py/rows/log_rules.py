@@ -76,6 +76,19 @@ class LogRules:
         return self.filling is None and self.payload is None
 
     @property
+    def merges_in_turn(self) -> bool:
+        """Whether a payload class merges log records in a way that only their order of arrival tells."""
+        payload = self.payload
+        if payload is None:
+            return False
+        if self.fills_logs:
+            return True
+        if self.deletes_reset:
+            return payload.ties_to_older_in_logs
+        # There ordering values decide between rows and deletes in any case.
+        return payload.ties_to_older or payload.by_sequence or not payload.orders_base
+
+    @property
     def fills_logs(self) -> bool:
         """Whether values of a newer log record are taken from an older one."""
         # 1.0.2 merges two log records as it merges one with the base file.
