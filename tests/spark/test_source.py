@@ -8,7 +8,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.storage.local import LocalStorage
 from support import fixtures
 from support.streams import with_a_started_source
-from support.writes import create_table, upsert
+from support.writes import create_table, open_table, upsert
 
 pytestmark = pytest.mark.spark
 needs_sources = pytest.mark.skipif(
@@ -91,3 +91,31 @@ def test_a_stream_goes_on_from_its_checkpoint(spark, tmp_path):
     run()
     again = [("a", 3), ("b", 2)]
     assert {0: [[("a", 1)]], 1: [again, again], 2: [[("c", 4)]]} == batches
+
+
+@needs_sources
+def test_a_stream_ends_where_what_it_told_was_undone(spark, tmp_path):
+    """Also behind a newer commit, when it is started again from its checkpoint; archived commits do not end it."""
+    storage = create_table(9, LocalStorage(str(tmp_path / "t")))
+    hudi_py.register(spark)
+    told = []
+
+    def once():
+        frame = spark.readStream.format("hudi_py").load(storage.root)
+        writer = frame.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        take = writer.foreachBatch(lambda rows, _: told.extend(row.ts for row in rows.collect()))
+        take.trigger(availableNow=True).start().awaitTermination()
+
+    for ts in range(1, 5):
+        upsert(storage, [{"id": "a", "region": "eu", "ts": ts}])
+    with_a_started_source(once)
+    open_table(storage).archive(keep_min_commits=1, keep_max_commits=2)
+    upsert(storage, [{"id": "a", "region": "eu", "ts": 5}])
+    with_a_started_source(once)
+    assert told == [4, 5]
+    undone = open_table(storage).timeline.writes.completed()[-1].requested_time
+    open_table(storage).rollback(undone)
+    upsert(storage, [{"id": "a", "region": "eu", "ts": 6}])
+    with pytest.raises(Exception, match=rf"commit {undone}, which rollback .* undone since"):
+        with_a_started_source(once)
+    assert told == [4, 5]
