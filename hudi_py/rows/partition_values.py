@@ -233,7 +233,7 @@ def _values(text: str, arrow: pa.DataType) -> Iterator[Any]:
     if pa.types.is_string(arrow):
         yield text
         if day is not None:  # Hudi may write a date with slashes (hoodie.datasource.write.slash.separated...)
-            yield from {"-".join(day.groups()), "/".join(day.groups())} - {text}
+            yield from {"-".join(day.groups())} - {text}
     elif pa.types.is_boolean(arrow) and text in ("true", "false"):
         yield text == "true"
     elif pa.types.is_signed_integer(arrow) and _WHOLE.fullmatch(text):

@@ -2,19 +2,21 @@
 Reading a table as a DataFrame.
 
 Spark's own Parquet reader reads base files without log files if only columns are chosen and Spark has a file system
-for the table's URL; filters and columns of the query are then pushed down into it. Everything else is read through our
-storage, on the executors: slices with log files are merged there, conditions (``where``) choose files and row groups
-there, and ``columns`` says which columns are read. A query's own filters are unknown there.
+for the table's URL; filters and columns of the query are then pushed down into it, and its index of files has the
+values of partition columns. Everything else is read through our storage, on the executors: slices with log files are
+merged there, conditions (``where``) choose files and row groups there, and ``columns`` says which columns are read. A
+query's own filters are unknown there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, reduce
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import attrs
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
@@ -31,19 +33,32 @@ from hudi_py.snapshot.batches import Pieces
 from hudi_py.snapshot.rows import ReadSlice
 from hudi_py.snapshot.select import has_logs, size_of
 from hudi_py.spark.columns import quoted
-from hudi_py.spark.pieces import frame_of
+from hudi_py.spark.file_index import PartitionFiles, has_index, indexed_frame
+from hudi_py.spark.pieces import frame_of, in_tasks
 from hudi_py.spark.question import Question
 from hudi_py.spark.schema import spark_schema
-from hudi_py.spark.session import check_session
+from hudi_py.spark.session import check_session, is_of_connect
 from hudi_py.table import open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
     from pyspark.sql.types import DataType
 
-_Values: TypeAlias = tuple[tuple[str, Any], ...]
+_Values: TypeAlias = tuple[Any, ...]
+"""Names of columns, each with its value."""
+_Shown: TypeAlias = Callable[[str], Mapping[str, Any]]
+"""Values of partition columns, by the partition's path."""
 _FRAMES_MAX: Final = 32
 """Of a DataFrame, which is planned anew for each."""
+_TASKS_MORE: Final = 2
+"""So many times the tasks, at most, for reading partitions apart."""
+_OPTIONS: Final = {
+    # Whatever the session says: rows of a file that is damaged, or that a clean deleted, are never left out in silence.
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    # Spark 3, and Hudi on it, write early dates and times in today's calendar, so nothing has to be converted.
+    "datetimeRebaseMode": "CORRECTED",
+}
 _SAME_STORE: Final = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
 _GLOB: Final = re.compile(r"[\\*?{}\[\]]")  # Spark takes a path for a pattern
 
@@ -106,45 +121,88 @@ def read(
     batches = question.batches(table)
     schema, found = spark_schema(batches.schema), batches.in_pieces()
     frames: list[DataFrame] = []
-    plain, others = _plain(found)
+    is_indexed = has_index(spark)
+    plain, others = _plain(found, is_indexed=is_indexed)
     base = _url_for_spark(spark, table.storage.root) if plain else None
     if base is None:
         others = found
     elif isinstance(found.read, ReadSlice):
         # Files first, so that a DataFrame of plain files only is a plain scan, into which Spark pushes filters.
-        frames += _frames(spark, base, found.read, plain)
-    if others.pieces:
-        frames.append(frame_of(spark, others, schema))
+        frames += _frames(spark, base, found.read, plain, is_indexed=is_indexed)
+    frames += [_with(frame_of(spark, some, schema), values) for values, some in _apart(spark, others)]
     return reduce(DataFrame.union, frames) if frames else spark.createDataFrame([], schema)
 
 
-def _plain(found: Pieces) -> tuple[tuple[FileSlice, ...], Pieces]:
+def _plain(found: Pieces, *, is_indexed: bool) -> tuple[tuple[FileSlice, ...], Pieces]:
     """The slices that Spark's own reader reads as they are asked for, and the other pieces."""
     read = found.read
     # Spark's reader shows what the files hold, and knows no other condition than those on commit times.
     if not isinstance(read, ReadSlice) or read.shows_other_values or not all(map(_is_commits, read.filters)):
         return (), found
     plain = [each for each in found.pieces if not has_logs([each]) and each.is_plain]
-    by_value = _by_values(read, plain)
-    if len(by_value) > _FRAMES_MAX:
-        plain = list(by_value.get((), ()))
+    if not is_indexed:  # each value makes a DataFrame
+        by_value = _by_values(_shown_by(read, is_indexed=False), plain)
+        if len(by_value) > _FRAMES_MAX:
+            plain = list(by_value.get((), ()))
     chosen = set(map(id, plain))
     others = tuple(each for each in found.pieces if id(each) not in chosen)
     return tuple(plain), Pieces(read=read, pieces=others, sizes=tuple(map(size_of, others)))
 
 
-def _by_values(read: ReadSlice, slices: Sequence[FileSlice]) -> dict[_Values, list[FileSlice]]:
+def _shown_by(read: ReadSlice, *, is_indexed: bool) -> _Shown:
+    """What rows show of their paths; without an index only what may not be stored in them."""
+    paths = read.partition_values
+    if paths is None or read.path_columns is not None or read.time_partitions is not None:
+        return lambda _: {}
+    told = paths.shown if is_indexed else paths.other_than_stored
+    return cache(lambda path: {name: value.as_py() for name, value in told(path, read.stored).items()})
+
+
+def _apart(spark: SparkSession, found: Pieces) -> list[tuple[_Values, Pieces]]:
+    """
+    The same pieces by the values of partition columns that all of their rows show, unless that makes many more tasks.
+
+    Spark leaves out what a query's conditions on such columns rule out, because it sees the values in its plan.
+    """
+    read = found.read
+    if not isinstance(read, ReadSlice) or not found.pieces or is_of_connect(spark):
+        return [((), found)] if found.pieces else []
+    shown = _shown_by(read, is_indexed=True)
+    by = _by_values(shown, [each for each in found.pieces if each.is_plain])
+    by.setdefault((), []).extend(each for each in found.pieces if not each.is_plain)
+    apart = [
+        (key, attrs.evolve(found, pieces=tuple(some), sizes=tuple(map(size_of, some))))
+        for key, some in by.items()
+        if some
+    ]
+    slots = spark.sparkContext.defaultParallelism
+    tasks = sum(len(in_tasks(some, slots)) for _, some in apart)
+    if len(apart) > _FRAMES_MAX or tasks > _TASKS_MORE * len(in_tasks(found, slots)):
+        return [((), found)]
+    return apart
+
+
+def _with(frame: DataFrame, values: _Values) -> DataFrame:
+    """The same rows; all of them have these values, which Spark then knows."""
+    for name, value in values:
+        if name in frame.columns:
+            frame = frame.withColumn(name, F.lit(value).cast(frame.schema[name].dataType))
+    return frame
+
+
+def _by_values(shown: _Shown, slices: Sequence[FileSlice]) -> dict[_Values, list[FileSlice]]:
     """Slices by the values that their rows show instead of the stored ones."""
-    known: dict[str, _Values] = {}
     found: dict[_Values, list[FileSlice]] = {}
     for each in slices:
-        path = each.partition_path
-        if path not in known:
-            of_path = (
-                {} if read.partition_values is None else read.partition_values.other_than_stored(path, read.stored)
-            )
-            known[path] = tuple((name, value.as_py()) for name, value in of_path.items())
-        found.setdefault(known[path], []).append(each)
+        found.setdefault(tuple(shown(each.partition_path).items()), []).append(each)
+    return found
+
+
+def _by_columns(shown: _Shown, slices: Sequence[FileSlice]) -> dict[tuple[str, ...], list[FileSlice]]:
+    """Slices by the columns that show values of their paths."""
+    found: dict[tuple[str, ...], list[FileSlice]] = {}
+    for each in slices:
+        found.setdefault(tuple(shown(each.partition_path)), []).append(each)
     return found
 
 
@@ -152,18 +210,26 @@ def _is_commits(condition: object) -> bool:
     return isinstance(condition, Commits)
 
 
-def _frames(spark: SparkSession, base: str, read: ReadSlice, slices: Sequence[FileSlice]) -> list[DataFrame]:
+def _frames(
+    spark: SparkSession, base: str, read: ReadSlice, slices: Sequence[FileSlice], *, is_indexed: bool
+) -> list[DataFrame]:
     schema = spark_schema(read.stored)
+    shown = _shown_by(read, is_indexed=is_indexed)
     found = []
-    for values, some in _by_values(read, slices).items():
+    by: Mapping[tuple[Any, ...], list[FileSlice]]
+    by = _by_columns(shown, slices) if is_indexed else _by_values(shown, slices)
+    for key, some in by.items():
         groups = by_stored_schema(bases_of(some), read.stored, lambda *file: file_schema(read.storage, *file))
         for stored, files in groups:
-            frame = _frame(spark, base, stored, files, schema)
+            if is_indexed and key:
+                frame = _indexed(spark, base, stored, files, schema, {path: shown(path) for path, _ in files})
+            else:
+                frame = _frame(spark, base, stored, files)
+            frame = _in_types(frame, schema)
             for commits in read.filters:
                 assert isinstance(commits, Commits)
                 frame = _changed(frame, commits)
-            for name, value in values:
-                frame = frame.withColumn(name, F.lit(value).cast(schema[name].dataType))
+            frame = frame if is_indexed else _with(frame, key)
             found.append(frame if len(read.names) == len(schema) else frame.select(*map(quoted, read.names)))
     return found
 
@@ -198,19 +264,37 @@ def _url_for_spark(spark: SparkSession, root: str) -> str | None:
     return None
 
 
-def _frame(
-    spark: SparkSession, base: str, stored: pa.Schema, files: list[tuple[str, BaseFile]], schema: StructType
-) -> DataFrame:
-    """Files of one stored schema, their columns in the types of the table."""
-    # Whatever the session says: rows of a file that is damaged, or that a clean deleted, are never left out in silence.
-    reader = spark.read.options(ignoreMissingFiles=False, ignoreCorruptFiles=False)
-    # Spark 3, and Hudi on it, write early dates and times in today's calendar, so nothing has to be converted.
-    frame = reader.schema(from_arrow_schema(stored, prefer_timestamp_ntz=True)).parquet(
-        *(_GLOB.sub(r"\\\g<0>", f"{base}/{join_path(partition, file.name)}") for partition, file in files),
-        datetimeRebaseMode="CORRECTED",
+def _frame(spark: SparkSession, base: str, stored: pa.Schema, files: list[tuple[str, BaseFile]]) -> DataFrame:
+    """Files of one stored schema."""
+    return spark.read.schema(from_arrow_schema(stored, prefer_timestamp_ntz=True)).parquet(
+        *(_GLOB.sub(r"\\\g<0>", f"{base}/{join_path(partition, file.name)}") for partition, file in files), **_OPTIONS
     )
+
+
+def _indexed(
+    spark: SparkSession,
+    base: str,
+    stored: pa.Schema,
+    files: list[tuple[str, BaseFile]],
+    schema: StructType,
+    shown: Mapping[str, Mapping[str, Any]],
+) -> DataFrame:
+    """The same, with the values of partition columns that *shown* has for each path, all of them for the same ones."""
+    urls: dict[str, list[str]] = {}
+    for path, file in files:
+        urls.setdefault(path, []).append(f"{base}/{join_path(path, file.name)}")
+    partitions = [PartitionFiles(some, shown[path]) for path, some in urls.items()]
+    names = partitions[0].values
+    others = pa.schema([field for field in stored if field.name not in names])
+    of_files = from_arrow_schema(others, prefer_timestamp_ntz=True)
+    of_paths = StructType([field for field in schema if field.name in names])
+    return indexed_frame(spark, partitions, of_files, of_paths, _OPTIONS)
+
+
+def _in_types(frame: DataFrame, schema: StructType) -> DataFrame:
+    """The columns in the types and the order of the table."""
     present = {field.name: field.dataType for field in frame.schema}
-    if all(present[field.name] == field.dataType for field in schema):
+    if list(present.items()) == [(field.name, field.dataType) for field in schema]:
         return frame
     return frame.select(
         *(_cast(quoted(field.name), present[field.name], field.dataType).alias(field.name) for field in schema)

@@ -139,6 +139,13 @@ def test_of_several_columns_a_path_with_more_folders_says_nothing():
     assert {name: value.as_py() for name, value in values.shown("a/8", schema).items()} == {"text": "a", "whole": 8}
 
 
+@pytest.mark.parametrize(("path", "told"), [("2026-01-02", {"text": "2026-01-02"}), ("2026/01/02", {})])
+def test_a_day_with_dashes_is_a_single_value(path, told):
+    """Hudi may write it with slashes, and never the other way round."""
+    schema = pa.schema([("text", pa.string())])
+    assert {name: each.as_py() for name, each in PartitionValues(fields=("text",)).shown(path, schema).items()} == told
+
+
 def test_columns_of_the_path_are_filled_in_their_places():
     """The others stay as they are."""
     schema = pa.schema([("n", pa.int64()), ("text", pa.string())])
