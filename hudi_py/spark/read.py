@@ -24,6 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, DoubleType, FloatType, MapType, StructType
 
+from hudi_py.errors import NotFound, StorageError
 from hudi_py.model.files import BaseFile, FileSlice, bases_of, join_path
 from hudi_py.rows.ages import by_stored_schema
 from hudi_py.rows.committed import COMMIT_TIME, Commits
@@ -34,6 +35,7 @@ from hudi_py.snapshot.rows import ReadSlice
 from hudi_py.snapshot.select import has_logs, size_of
 from hudi_py.spark.columns import quoted
 from hudi_py.spark.file_index import PartitionFiles, has_index, indexed_frame
+from hudi_py.spark.lost_files import explain_lost_files
 from hudi_py.spark.pieces import frame_of, in_tasks
 from hudi_py.spark.question import Question
 from hudi_py.spark.schema import spark_schema
@@ -127,10 +129,27 @@ def read(
     if base is None:
         others = found
     elif isinstance(found.read, ReadSlice):
+        explain_lost_files(table.contents)
         # Files first, so that a DataFrame of plain files only is a plain scan, into which Spark pushes filters.
-        frames += _frames(spark, base, found.read, plain, is_indexed=is_indexed)
+        try:
+            frames += _frames(spark, base, found.read, plain, is_indexed=is_indexed)
+        except StorageError as error:
+            raise _lost(found.read, plain, error) from error
     frames += [_with(frame_of(spark, some, schema), values) for values, some in _apart(spark, others)]
     return reduce(DataFrame.union, frames) if frames else spark.createDataFrame([], schema)
+
+
+def _lost(read: ReadSlice, slices: Sequence[FileSlice], error: StorageError) -> StorageError:
+    """The error for files that are not there, in words that name what deleted one of them, where that is known."""
+    there: dict[str, set[str]] = {}
+    for each in slices:
+        path = each.partition_path
+        if path not in there:
+            there[path] = {entry.name for entry in read.storage.list(path)}
+        missing = [file.name for file in each.files if file.name not in there[path]]
+        if missing and read.lost is not None:
+            return read.lost(each, NotFound(f"{read.storage.root}/{join_path(path, missing[0])} is missing"))
+    return error
 
 
 def _plain(found: Pieces, *, is_indexed: bool) -> tuple[tuple[FileSlice, ...], Pieces]:
