@@ -1,5 +1,5 @@
 """
-Merges log records one after the other, as a payload class of Apache Hudi does: the result depends on their order. Pure.
+Merges log records in their order of arrival, as a payload class of Apache Hudi does: the result depends on it. Pure.
 
 Source: see `hudi_py.rows.payloads`; Hudi 0.15.0 ``HoodieMergedLogRecordScanner``, 1.0.2 ``FileGroupRecordBuffer``.
 """
@@ -52,14 +52,6 @@ class Arrivals:
     holds: Mapping[str, Mask]
 
 
-@attrs.define
-class _Merged:
-    """What is left of a key: the record that decides, and by column the row of its value."""
-
-    newest: int
-    places: dict[str, int]
-
-
 def fold_payloads(given: Arrivals, count: int, rules: LogRules) -> tuple[Numbers, dict[str, Numbers]]:
     """
     Args:
@@ -71,24 +63,18 @@ def fold_payloads(given: Arrivals, count: int, rules: LogRules) -> tuple[Numbers
         For each key the number of the record that wins; and by column of *given.holds* the number of the row that the
         value comes from, `_NEVER` if no row gives one.
     """
-    winners = np.zeros(count, np.int64)
-    winners[given.code] = np.arange(len(given.code))
-    places = {}
-    for name, mask in given.holds.items():
-        places[name] = np.full(count, _NEVER, np.int64)
-        places[name][given.code] = np.where(mask, given.row_of, _NEVER)
-    # One Python step for each record is slow; keys with one record need none.
-    several = np.bincount(given.code, minlength=count) > 1
-    fold = _Fold(given, rules)
-    left: dict[int, _Merged] = {}
-    for at in np.flatnonzero(several[given.code]).tolist():
-        key = int(given.code[at])
-        left[key] = fold.merged(left.get(key), at)
-    for key, merged in left.items():
-        winners[key] = merged.newest
-        for name, place in merged.places.items():
-            places[name][key] = place
-    return winners, places
+    fold = _Fold(given, count, rules)
+    order = np.argsort(given.code, kind="stable")
+    sorted_codes = given.code[order]
+    is_first = np.append(True, sorted_codes[1:] != sorted_codes[:-1])[: len(order)]
+    starts = np.flatnonzero(is_first)
+    sizes = np.diff(np.append(starts, len(order)))
+    # The first record of every key, then the second of those that have one, and so on: no key is in a step twice.
+    fold.take(order[starts])
+    for turn in range(1, int(sizes.max(initial=0))):
+        starts, sizes = starts[sizes > turn], sizes[sizes > turn]
+        fold.merge(order[starts + turn])
+    return fold.newest, fold.places
 
 
 def held_by_payload(rows: pa.Table, places: Mapping[str, Numbers], payload: Payload) -> dict[str, Mask] | None:
@@ -108,10 +94,12 @@ def held_by_payload(rows: pa.Table, places: Mapping[str, Numbers], payload: Payl
 
 
 class _Fold:
-    """Merges a record with what is left of those before it."""
+    """What is left of each key: the record that decides, and by column the row of its value."""
 
-    def __init__(self, given: Arrivals, rules: LogRules) -> None:
+    def __init__(self, given: Arrivals, count: int, rules: LogRules) -> None:
         assert rules.payload is not None
+        self.newest = np.zeros(count, np.int64)
+        self.places = {name: np.full(count, _NEVER, np.int64) for name in given.holds}
         self._given = given
         self._payload = rules.payload
         self._resets = rules.deletes_reset
@@ -121,52 +109,68 @@ class _Fold:
         # ``preCombine`` of 0.15 compares ordering values in any class, even where there are none.
         self._orders_rows = rules.deletes_reset or (rules.orders_logs and rules.payload.orders_base)
 
-    def merged(self, known: _Merged | None, at: int) -> _Merged:
-        """Return what is left with the record *at*."""
-        if known is None:
-            return self._whole(at)
+    def take(self, at: Numbers) -> None:
+        """Let the records *at*, each of another key, be all that is left of their keys."""
+        keys = self._given.code[at]
+        self.newest[keys] = at
+        for name, place in self.places.items():
+            place[keys] = self._row(name, at)
+
+    def merge(self, at: Numbers) -> None:
+        """Merge the records *at*, each of another key, with what is left of those before them."""
         kinds = self._given.kinds
-        if self._is_delete(int(kinds[at])) or self._is_delete(int(kinds[known.newest])):
-            return self._whole(at) if self._delete_decides(known.newest, at) else known
-        is_newer = self._is_newer(known.newest, at)
-        if self._fills:
-            return self._filled(known, at, is_newer=is_newer)
-        return self._whole(at) if is_newer else known
+        known = self.newest[self._given.code[at]]
+        with_delete = self._is_delete(kinds[at]) | self._is_delete(kinds[known])
+        is_newer = self._is_newer(known, at)
+        takes = np.where(with_delete, self._delete_decides(known, at), is_newer)
+        if not self._fills:
+            self.take(at[takes])
+            return
+        # In 0.15 a row that marks a deletion counts whatever came before.
+        is_marked = (kinds[at] == Kind.FLAGGED) | (~is_newer & (kinds[known] == Kind.FLAGGED))
+        self.take(at[np.where(with_delete, takes, is_marked)])
+        is_filled = ~with_delete & ~is_marked
+        self._fill_newer(at[is_filled & is_newer])
+        if self._payload.fills_older:
+            self._fill_older(at[is_filled & ~is_newer])
 
-    def _whole(self, at: int) -> _Merged:
-        row = int(self._given.row_of[at])
-        return _Merged(at, {name: row if mask[at] else _NEVER for name, mask in self._given.holds.items()})
+    def _fill_newer(self, at: Numbers) -> None:
+        """Values that the records *at* do not give stay."""
+        keys = self._given.code[at]
+        self.newest[keys] = at
+        for name, place in self.places.items():
+            row = self._row(name, at)
+            place[keys] = np.where(row >= 0, row, place[keys])
 
-    def _is_delete(self, kind: int) -> bool:
+    def _fill_older(self, at: Numbers) -> None:
+        """Values that are not given so far are those of the records *at*."""
+        keys = self._given.code[at]
+        for name, place in self.places.items():
+            # The times and keys shown are those of the record that was written last.
+            is_kept = (place[keys] >= 0) & (name not in META_COLUMNS)
+            place[keys] = np.where(is_kept, place[keys], self._row(name, at))
+
+    def _row(self, name: str, at: Numbers) -> Numbers:
+        return np.where(self._given.holds[name][at], self._given.row_of[at], _NEVER)
+
+    def _is_delete(self, kinds: npt.NDArray[np.uint8]) -> Mask:
         # ``preCombine`` of 0.15 takes a row that marks a deletion for a row like any other.
-        return kind >= (Kind.DELETE if self._resets else Kind.FLAGGED)
+        found: Mask = kinds >= (Kind.DELETE if self._resets else Kind.FLAGGED)
+        return found
 
-    def _delete_decides(self, known: int, at: int) -> bool:
-        """Whether the record *at* wins, where one of the two is a delete."""
+    def _delete_decides(self, known: Numbers, at: Numbers) -> Mask:
+        """Whether the records *at* win, where one of the two is a delete."""
         kinds, rank = self._given.kinds, self._given.delete_rank
-        if kinds[at] == Kind.ALWAYS or (kinds[at] == Kind.DELETE and self._given.deletes_win):
-            return True
-        if self._resets and not self._is_delete(int(kinds[at])):
-            return True
-        if kinds[known] == Kind.ALWAYS:
-            return self._resets or kinds[at] != Kind.DELETE
-        return bool(rank[known] <= rank[at])
+        wins = rank[known] <= rank[at]
+        is_reset = kinds[known] == Kind.ALWAYS
+        wins = np.where(is_reset, self._resets | (kinds[at] != Kind.DELETE), wins)
+        if self._resets:
+            wins |= ~self._is_delete(kinds[at])
+        found: Mask = wins | (kinds[at] == Kind.ALWAYS) | ((kinds[at] == Kind.DELETE) & self._given.deletes_win)
+        return found
 
-    def _is_newer(self, known: int, at: int) -> bool:
+    def _is_newer(self, known: Numbers, at: Numbers) -> Mask:
         if not self._orders_rows:
-            return True
+            return np.ones(len(at), np.bool_)
         rank = self._given.rank
-        return bool(rank[known] < rank[at] or (rank[known] == rank[at] and not self._ties_to_older))
-
-    def _filled(self, known: _Merged, at: int, *, is_newer: bool) -> _Merged:
-        kinds = self._given.kinds
-        if kinds[at] == Kind.FLAGGED or (not is_newer and kinds[known.newest] == Kind.FLAGGED):
-            return self._whole(at)  # in 0.15, whatever came before
-        if not is_newer and not self._payload.fills_older:
-            return known
-        found = self._whole(at)
-        upper, lower = (found, known) if is_newer else (known, found)
-        places = {name: place if place >= 0 else lower.places[name] for name, place in upper.places.items()}
-        # The times and keys shown are those of the record that was written last.
-        places.update({name: found.places[name] for name in META_COLUMNS if name in places})
-        return _Merged(upper.newest, places)
+        return rank[known] < rank[at] if self._ties_to_older else rank[known] <= rank[at]
