@@ -29,7 +29,7 @@ from hudi_py.rows.condition import Value, Word
 from hudi_py.rows.condition_text import NUMBER, moment_of
 
 _MICROSECOND: Final = timedelta(microseconds=1)
-_LONG_MAX: Final = 2**63 - 1
+_LONG: Final = range(-(2**63), 2**63)
 _LONG_DIGITS: Final = 19
 _DECIMAL_DIGITS_MAX: Final = 76
 _ROUNDING: Final = 1e-12
@@ -130,6 +130,9 @@ def micros_of(moment: datetime) -> int:
 def _hint(value: Value, arrow: pa.DataType) -> str:
     if _is_text(arrow):
         return "to compare texts, put it in quotes"
+    if pa.types.is_integer(arrow):
+        first, last = _values_of(arrow)[0], _values_of(arrow)[-1]
+        return f"texts stand for whole numbers from {first} to {last}; leave out the quotes of another number"
     if isinstance(value, datetime) and pa.types.is_date(arrow):
         return "compare with a date, as in date '2026-11-21'"
     return "dates are written 2026-11-21, times 2026-11-21T08:30:00 (UTC without an offset)"
@@ -162,14 +165,20 @@ def _timestamp(value: Any, arrow: Any) -> Operand | None:
     return Operand(pa.int64(), micros_of(value))
 
 
-def _integer(value: Any, _: pa.DataType) -> Operand | None:
+def _integer(value: Any, arrow: Any) -> Operand | None:
     if isinstance(value, str):
         value = int(_sql_number(value))
-        if abs(value) > _LONG_MAX:
+        # Spark SQL cannot convert a longer number to the column's type; one without quotes has a type of its own.
+        if value not in _values_of(arrow):
             return None
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LONG_MAX:
+    if isinstance(value, int) and not isinstance(value, bool) and value in _LONG:
         return Operand(pa.int64(), value)
     return _number(value, scale=0, whole=_LONG_DIGITS)
+
+
+def _values_of(arrow: Any) -> range:
+    """All values of a type of whole numbers with a sign; those of Hudi have 32 or 64 bits."""
+    return range(-(2 ** (arrow.bit_width - 1)), 2 ** (arrow.bit_width - 1))
 
 
 def _floating(value: Any, arrow: pa.DataType) -> Operand | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
+from datetime import date, datetime, timezone
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -12,6 +14,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.rows.bound_where import bound_filters
 from hudi_py.rows.condition import Column
 from hudi_py.rows.condition_text import parse_condition
+from hudi_py.rows.operand import micros_of
 from hudi_py.rows.predicate import Bounds, filtered, filters_of
 from hudi_py.rows.pruning import leaf_may, may_match
 from hudi_py.rows.where import conditions_of
@@ -134,6 +137,50 @@ def test_a_row_that_is_merged_of_files_takes_each_value_from_one_of_them():
         "a in (1, 9) and not b < 3": False,
     }.items():
         assert may_match(bound(text, schema), lambda path, _: [base[path], log[path]]) is expected, text
+
+
+_MOMENTS = (datetime(1, 1, 1, tzinfo=timezone.utc), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc))
+EDGES = {
+    pa.int32(): (-(2**31), 2**31 - 1),
+    pa.int64(): (-(2**63), 2**63 - 1),
+    pa.decimal128(38, 0): (-(10**38) + 1, 10**38 - 1),
+    pa.decimal128(7, 2): (Decimal("-99999.99"), Decimal("99999.99")),
+    pa.date32(): (date.min, date.max),
+    pa.timestamp("us", "UTC"): _MOMENTS,
+    pa.timestamp("us"): tuple(moment.replace(tzinfo=None) for moment in _MOMENTS),
+}
+
+
+@pytest.mark.parametrize("arrow", EDGES, ids=str)
+def test_the_least_and_the_greatest_value_of_a_type_can_be_asked_for(arrow):
+    """As a value and as text, and they meet what lies at the same edge alone; in ranges of files, too."""
+    values = EDGES[arrow]
+    batch = pa.RecordBatch.from_arrays([pa.array(values, arrow)], ["v"])
+    for number, (value, column) in enumerate(zip(values, (Column("v"),) * 2, strict=True)):
+        for asked in (value, value.isoformat() if hasattr(value, "isoformat") else str(value)):
+            for condition, expected in {
+                column == asked: {number},
+                column.is_in([asked]): {number},
+                column < asked: set(range(number)),
+                column > asked: set(range(number + 1, 2)),
+            }.items():
+                filters = filters_of([condition], batch.schema)
+                found = filtered(batch, filters)["v"].to_pylist()
+                assert found == [batch["v"][each].as_py() for each in sorted(expected)], (condition, asked)
+                stored = micros_of(value) if isinstance(value, datetime) else batch["v"][number].as_py()
+                told = Bounds(minimum=stored, maximum=stored, has_nulls=False)
+                assert may_match(filters, lambda *_, told=told: [told]) is (number in expected), (condition, asked)
+
+
+@pytest.mark.parametrize("arrow", [pa.int32(), pa.int64()], ids=str)
+def test_a_text_that_is_no_value_of_the_column_is_refused(arrow):
+    """Spark SQL cannot convert it; a number without quotes is compared as the number that it is."""
+    schema = pa.schema([("v", arrow)])
+    for edge, step in zip(EDGES[arrow], (-1, 1), strict=True):
+        with pytest.raises(ConfigError, match=f"whole numbers from {EDGES[arrow][0]} to {EDGES[arrow][1]}"):
+            filters_of([Column("v") == str(edge + step)], schema)
+        batch = pa.RecordBatch.from_arrays([pa.array(EDGES[arrow], arrow)], ["v"])
+        assert filtered(batch, filters_of([Column("v") != edge + step], schema)).num_rows == 2
 
 
 @pytest.mark.parametrize("text", ["1_000", "\u0661", "\uff11", "1_0.5", "\u0661.0"])
