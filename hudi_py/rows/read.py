@@ -6,7 +6,8 @@ import base64
 import json
 import math
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta, timezone
 from datetime import time as time_of_day
@@ -83,12 +84,24 @@ def file_schema(storage: Storage, partition_path: str, file: BaseFile) -> pa.Sch
         return schema
 
 
+def refuse_repeated(columns: Iterable[str]) -> None:
+    """
+    Refuse a column that is asked for twice: most readers of Arrow data cannot tell two of one name apart.
+
+    Raises:
+        ConfigError: There is such a column.
+    """
+    repeated = [name for name, count in Counter(columns).items() if count > 1]
+    if repeated:
+        raise ConfigError(f"columns name {', '.join(repeated)} more than once; name each column once")
+
+
 def chosen_columns(schema: pa.Schema, columns: Sequence[str] | None, *, with_meta: bool = False) -> pa.Schema:
     """
     The columns asked for, in the form for `read_batches`; nullable, because older files may lack a column.
 
     Raises:
-        ConfigError: The table has no such column, or *columns* is empty or no list of names.
+        ConfigError: The table has no such column, or *columns* is empty, no list of names, or has one of them twice.
     """
     import pyarrow as pa
 
@@ -97,10 +110,12 @@ def chosen_columns(schema: pa.Schema, columns: Sequence[str] | None, *, with_met
         raise ConfigError(f"columns={given!r} is a text, not a list; give a list: columns=[{given!r}]")
     if given is not None and not (isinstance(given, Collection) and all(isinstance(each, str) for each in given)):
         raise ConfigError(f"columns={given!r} is not a list of names; give a list: columns=['id']")
+    if given is not None:
+        refuse_repeated(given)
 
     meta = {name: pa.field(name, pa.string()) for name in META_COLUMNS}
     known = meta | {field.name: field.with_nullable(nullable=True) for field in schema}
-    wanted = list(dict.fromkeys(schema.names if columns is None else columns))
+    wanted = list(schema.names if columns is None else columns)
     missing = [name for name in wanted if name not in known]
     has = ", ".join(schema.names) or "none: no commit has completed"
     if missing:

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from hudi_py.errors import ConfigError, HudiError
+from hudi_py.rows.read import refuse_repeated
 from hudi_py.runtime.log import log
 from hudi_py.snapshot.arrow_filter import understood
 from hudi_py.snapshot.arrow_scanner import Columns, RowsScanner, arrow_scanner
@@ -80,14 +81,14 @@ class RowsDataset(ds.UnionDataset):
         What reads the rows, with the methods of a `pyarrow.dataset.Scanner`.
 
         Args:
-            columns: Names, or expressions by name; None for all columns.
+            columns: Names, each once, or expressions by name; None for all columns.
             filter: A `pyarrow.compute.Expression`; None for all rows.
             batch_size: Largest number of rows of a batch.
             options: Others of `pyarrow.dataset.Scanner.from_batches`, for what Arrow does with the batches. Files are
                 read ahead as for `Rows`.
 
         Raises:
-            ConfigError: An option or a column that only a dataset of plain files has.
+            ConfigError: An option or a column that only a dataset of plain files has, or a column that is named twice.
             pyarrow.ArrowInvalid: A column does not exist, or an expression does not fit.
         """
         if options.pop("fragment_scan_options", None) is not None:
@@ -96,6 +97,8 @@ class RowsDataset(ds.UnionDataset):
         for each in sorted(_OF_FRAGMENTS.difference(self.schema.names)):
             if any(each in text for text in texts):
                 raise ConfigError(f"no column {each}: rows of a table may come from several files; leave it out")
+        if columns is not None and not isinstance(columns, Mapping):
+            refuse_repeated(columns)
         chosen = self._both(filter)
         rows = self._read(self._needed(columns, chosen), chosen)
         return RowsScanner(rows, columns, chosen, batch_size, options)

@@ -23,6 +23,7 @@ def test_read_gives_the_rows_that_changed_in_a_range(run, tmp_path, name):
         ("--to", times[0], "--savepoint", times[0]): "exclude each other",
         ("--from", "0", "--savepoint", ""): "exclude each other",
         ("--from", "", "--as-of", times[0]): "exclude each other",
+        ("--columns", "id, ts,id"): "columns name id more than once",
     }.items():
         refused = run("read", path, *wrong)
         assert (refused.code, refused.out) == (2, "")

@@ -160,7 +160,7 @@ def test_the_methods_of_a_dataset_answer_as_those_of_arrow(rows):
     computed = {"more": F("i") / 2, "place": F(0), "z": F("st", "z")}
     for of in (
         lambda each: each.to_table(),
-        lambda each: each.to_table(columns=["i", "s", "i"]),
+        lambda each: each.to_table(columns={"i": F("i"), "s": F("s"), "again": F("i")}),
         lambda each: each.to_table(columns=[]),
         lambda each: each.to_table(columns=computed, filter=F("f") > 0),
         lambda each: each.to_table(filter=F(1) > 0, columns=["s"]),

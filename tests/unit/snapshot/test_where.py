@@ -22,7 +22,9 @@ from hudi_py.model.files import FileSlice, format_base_file, parse_base_file
 from hudi_py.rows.bounds import PathBounds, bounds_of_chunk
 from hudi_py.rows.predicate import Bounds
 from hudi_py.snapshot.rows import Rows
+from hudi_py.spark.question import Question
 from hudi_py.storage.memory import MemoryStorage
+from support import writes
 from support.where_model import SCHEMA, some_condition, some_rows
 
 UTC = timezone.utc
@@ -268,3 +270,29 @@ def test_one_text_in_the_place_of_a_list_of_columns_is_refused_as_that():
     """It is not taken for a list of letters; the message shows the list."""
     with pytest.raises(ConfigError, match=r"give a list: columns=\['s'\]"):
         Rows(MemoryStorage(), [], SCHEMA, columns="s")
+
+
+DOORS = {
+    "rows": lambda table, columns: table.rows(columns=columns),
+    "earlier rows": lambda table, columns: table.rows(columns=columns, as_of="0m"),
+    "changes": lambda table, columns: table.changes(columns=columns),
+    "deleted rows, too": lambda table, columns: table.changes(columns=columns, with_deletes=True),
+    "change log": lambda table, columns: table.change_log(columns=columns),
+    "shown schema": lambda table, columns: table.snapshot().shown_schema(columns),
+    "dataset": lambda table, columns: table.rows().to_dataset().to_table(columns),
+    "empty dataset": lambda table, columns: table.rows(where="ts > 9").to_dataset().scanner(columns=columns),
+    "DataFrame": lambda table, columns: Question(columns=columns).schema(table.snapshot()),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_column_that_is_named_twice_is_refused_by_name(door):
+    """In place of one column in silence, or of two that most readers cannot tell apart."""
+    table = writes.open_table(
+        writes.create_table(9, **{"hoodie.table.cdc.enabled": True, "hoodie.metadata.enable": False})
+    )
+    writes.upsert(table.storage, writes.OLD)
+    table.refresh()
+    DOORS[door](table, ["id", "ts"])
+    with pytest.raises(ConfigError, match="columns name id more than once"):
+        DOORS[door](table, ["id", "ts", "id"])
