@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hudi_py.config.arguments import check_flags, check_texts, count_of
 from hudi_py.config.uses import Use
-from hudi_py.errors import ConfigError
+from hudi_py.errors import ConfigError, ConflictError
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import is_beginning
 from hudi_py.opened_table import OpenedTable
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_py.fsview.build import PartitionView, ViewContext
+    from hudi_py.fsview.listing import Listing
     from hudi_py.model.files import BaseFile, FileSlice
     from hudi_py.rows.condition import Where
     from hudi_py.snapshot.batches import Batches
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from hudi_py.snapshot.rows import Rows
     from hudi_py.snapshot.snapshot import Snapshot
     from hudi_py.snapshot.window import Window
+    from hudi_py.timeline.timeline import Timeline
 
 __all__ = ["TableView"]
 
 OVERVIEW_FILES_MAX = 1000
 """For this number of files, the statistics of about thirty columns are read in a few seconds."""
+_LISTINGS_MAX = 5  # each time another writer has completed something in the range meanwhile
 
 
 class TableView(OpenedTable):
@@ -250,9 +253,10 @@ class TableView(OpenedTable):
             return self.range(start, end).rows(where=where, columns=columns, with_meta=with_meta)
         from hudi_py.snapshot.deleted import open_changed_rows
 
-        timeline, listing = self._opened
+        window = self._window(start, end)
+        timeline, listing = self._opened_for(window)
         return open_changed_rows(
-            self._contents, timeline, listing, self.settings, self._window(start, end),
+            self._contents, timeline, listing, self.settings, window,
             where=where, columns=columns, with_meta=with_meta,
         )  # fmt: skip
 
@@ -280,8 +284,9 @@ class TableView(OpenedTable):
         from hudi_py.snapshot.change_log import open_change_log
 
         self.require(Use.READ)
-        timeline, listing = self._opened
-        return open_change_log(self._contents, timeline, listing, self._window(start, end), self.schema, columns)
+        window = self._window(start, end)
+        timeline, listing = self._opened_for(window)
+        return open_change_log(self._contents, timeline, listing, window, self.schema, columns)
 
     def range(self, start: str | datetime | None = None, end: str | datetime | None = None) -> Changes:
         """
@@ -289,23 +294,55 @@ class TableView(OpenedTable):
         """
         from hudi_py.snapshot.changes import open_changes
 
-        timeline, listing = self._opened
-        return open_changes(self._contents, timeline, listing, self.settings, self._window(start, end))
+        window = self._window(start, end)
+        timeline, listing = self._opened_for(window)
+        return open_changes(self._contents, timeline, listing, self.settings, window)
 
     def changed_until(self) -> str | None:
         """
         The latest end of a range to which no more commits can be added: where the next range of `changes` begins.
 
+        The timeline is listed again for this, so that a commit which the first listing missed comes after the end.
+
         Returns:
             The completion time of the last commit; in layout 1 the requested time of the last completed write before
             the first pending one. None for a table without commits.
         """
-        from hudi_py.snapshot.window import last_end
+        from hudi_py.snapshot.window import Window, last_end, order_times, unseen_writes
 
         by_completion = self.config.format.layout.has_completion_times
         clusterings = frozenset[str]() if by_completion else frozenset(self.view_context.pending_clustering.values())
-        found = last_end(self.timeline, clusterings, by_completion=by_completion)
+        seen = self.timeline
+        found = last_end(seen, clusterings, by_completion=by_completion)
+        if found:
+            until = Window(until=found)
+            unseen = unseen_writes(seen, self._store.load(), until, by_completion=by_completion)
+            if unseen:
+                times = order_times(seen, by_completion=by_completion).values()
+                found = max((time for time in times if time in until and time < min(unseen)), default="")
         return found or last_end(self.archived_timeline(), frozenset(), by_completion=by_completion) or None
+
+    def _opened_for(self, window: Window) -> tuple[Timeline, Listing]:
+        """
+        Return the timeline and the listing for a range; of another moment, where the range ends later than was seen.
+
+        Whoever follows the table goes on from the end, so a commit before it must not be left out.
+
+        Raises:
+            ConflictError: Each listing missed something.
+        """
+        from hudi_py.mdt.listing import open_snapshot
+        from hudi_py.snapshot.window import unseen_writes
+
+        opened = self._opened
+        if window.until is None:
+            return opened
+        by_completion = self.config.format.layout.has_completion_times
+        for _ in range(_LISTINGS_MAX):
+            if not unseen_writes(opened[0], self._store.load(), window, by_completion=by_completion):
+                return opened
+            opened = open_snapshot(self._store, self.config, self.settings, to_read=True)
+        raise ConflictError(f"{self.storage.root} was changed by other writers each time it was listed; try again")
 
     def _window(self, start: str | datetime | None, end: str | datetime | None) -> Window:
         from hudi_py.snapshot.window import Window

@@ -83,6 +83,30 @@ def last_end(timeline: Timeline, clusterings: frozenset[str], *, by_completion: 
     return max((time for time in ends if first is None or time < first), default="")
 
 
+def unseen_writes(seen: Timeline, later: Timeline, window: Window, *, by_completion: bool) -> list[str]:
+    """
+    Times, as ranges compare them, of writes in a range that were there when a timeline was listed, and are not in it.
+
+    A listing takes time, and in an object store several requests: it may show a write and lack one that completed
+    before it, whose name comes earlier. A listing that begins after it has both.
+
+    Args:
+        seen: A timeline.
+        later: The timeline as listed after that one.
+        window: The range.
+    """
+    if by_completion:
+        known = {instant.requested_time for instant in seen.writes.completed()}
+        times = order_times(later, by_completion=True)
+        return [time for requested, time in times.items() if time in window and requested not in known]
+    # Whatever is on it, pending or not, has a say in where a range may end.
+    return [
+        each.requested_time
+        for each in later.writes
+        if each.requested_time in window and seen.find(each.requested_time, each.action) is None
+    ]
+
+
 def needs_archive(window: Window, timeline: Timeline, active: Mapping[str, str]) -> bool:
     """
     Whether a bound of the range lies among commits that may be archived.
