@@ -23,9 +23,10 @@ from hudi_py.formats.kept import kept_if_small
 from hudi_py.formats.log_block import BlockType, HeaderKey, LogBlock, iterate_log_blocks
 from hudi_py.mdt.recorded import WAY_OUT
 from hudi_py.mdt.records import Alone, Files, decode_files, merge_files
-from hudi_py.mdt.table import INIT_TIME, MetadataTable, Slice, is_committed
+from hudi_py.mdt.table import MetadataTable, Slice, is_committed
 from hudi_py.model.files import LogFile
 from hudi_py.model.instant import Action
+from hudi_py.model.instant_time import INIT_TIME
 from hudi_py.rows.log_scan import scan_blocks
 from hudi_py.timeline.timeline import Timeline
 

@@ -47,10 +47,11 @@ from hudi_py.mdt.read_statistics import open_part
 from hudi_py.mdt.recorded import WAY_OUT
 from hudi_py.mdt.records import payload_schema
 from hudi_py.mdt.statistics import COLUMN_STATS, PARTITION_STATS
-from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, INIT_TIME, MetadataTable, Slice
+from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, MetadataTable, Slice
 from hudi_py.mdt.update import withdraw
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant_time import INIT_TIME
 from hudi_py.model.records import (
     LOG_BYTES,
     CommitMetadata,

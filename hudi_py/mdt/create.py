@@ -21,16 +21,10 @@ from hudi_py.mdt.changes import ListingChanges, records_of
 from hudi_py.mdt.recorded import CREATES
 from hudi_py.mdt.records import payload_schema
 from hudi_py.mdt.removal import PARTITIONS_INFLIGHT_KEY, PARTITIONS_KEY, UpdateProperties
-from hudi_py.mdt.table import (
-    FILES_GROUP,
-    FILES_PARTITION,
-    INIT_TIME,
-    METADATA_TABLE_FOLDER,
-    WRITE_TOKEN,
-    MetadataTable,
-)
-from hudi_py.model.files import PARTITION_METAFILE
+from hudi_py.mdt.table import FILES_GROUP, FILES_PARTITION, WRITE_TOKEN, MetadataTable
+from hudi_py.model.files import METADATA_TABLE_FOLDER, PARTITION_METAFILE
 from hudi_py.model.instant import Action
+from hudi_py.model.instant_time import INIT_TIME
 from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage

@@ -33,10 +33,10 @@ from hudi_py.mdt.lookup import PREFIXES, RECORD_INDEX, group_numbers
 from hudi_py.mdt.record_index import RecordLocation, encode_location
 from hudi_py.mdt.recorded import CREATES
 from hudi_py.mdt.removal import PARTITIONS_KEY, UpdateProperties
-from hudi_py.mdt.table import INIT_TIME, METADATA_TABLE_FOLDER, WRITE_TOKEN, MetadataTable
-from hudi_py.model.files import PARTITION_METAFILE, BaseFile, join_path
+from hudi_py.mdt.table import WRITE_TOKEN, MetadataTable
+from hudi_py.model.files import METADATA_TABLE_FOLDER, PARTITION_METAFILE, BaseFile, join_path
 from hudi_py.model.instant import Action
-from hudi_py.model.instant_time import instant_epoch_ms
+from hudi_py.model.instant_time import INIT_TIME, instant_epoch_ms
 from hudi_py.model.json_document import parse_json
 from hudi_py.model.records import CommitMetadata
 from hudi_py.rows.file_keys import keys_of_base_file, texts

@@ -12,8 +12,9 @@ from typing import Final
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.mdt.changes import ListingChanges, changes_of_clean, changes_of_commit, records_of
-from hudi_py.mdt.table import INIT_TIME, archived_before
+from hudi_py.mdt.table import archived_before
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant_time import INIT_TIME
 from hudi_py.model.records import CleanMetadata, CommitMetadata
 from hudi_py.timeline.timeline import COMMITS, Timeline
 

@@ -35,8 +35,9 @@ from hudi_py.mdt.removal import (
 from hudi_py.mdt.restoring import record_restore
 from hudi_py.mdt.shares import Encoded
 from hudi_py.mdt.statistics import COLUMN_STATS
-from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER, MetadataTable
+from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.mdt.update import record_rollback, withdraw, write_delta_commit
+from hudi_py.model.files import METADATA_TABLE_FOLDER
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CleanMetadata, CommitMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock

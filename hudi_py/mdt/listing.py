@@ -17,7 +17,8 @@ from hudi_py.mdt.in_step import has_records, unrecorded
 from hudi_py.mdt.lost_writes import refuse_lost_writes
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.recorded import WAY_OUT
-from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER, MetadataTable
+from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.model.files import METADATA_TABLE_FOLDER
 from hudi_py.model.instant import Action
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived

@@ -16,7 +16,8 @@ from typing import Any, Final
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import RefusedError
 from hudi_py.mdt.index_definitions import forget_definitions, read_definitions
-from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER
+from hudi_py.mdt.table import FILES_PARTITION
+from hudi_py.model.files import METADATA_TABLE_FOLDER
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 

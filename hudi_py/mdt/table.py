@@ -17,8 +17,9 @@ from hudi_py.formats.properties import parse_properties
 from hudi_py.formats.records_codec import decode_compaction_plan
 from hudi_py.fsview.expected import ExpectedSlice
 from hudi_py.mdt.recorded import check_recorded, recorded_slices
-from hudi_py.model.files import BaseFile, LogFile, parse_base_file, parse_log_file
+from hudi_py.model.files import METADATA_TABLE_FOLDER, BaseFile, LogFile, parse_base_file, parse_log_file
 from hudi_py.model.instant import Action
+from hudi_py.model.instant_time import INIT_TIME
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
 from hudi_py.storage.folder import FolderStorage
@@ -26,12 +27,9 @@ from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.versions.format import TableFormat
 
-METADATA_TABLE_FOLDER: Final = ".hoodie/metadata"
 FILES_PARTITION: Final = "files"
 FILES_GROUP: Final = "files-0000-0"
 WRITE_TOKEN: Final = "0-0-0"  # noqa: S105 - part of a file name
-INIT_TIME: Final = "00000000000000"
-"""Instants that begin so are those that filled a new metadata table; they have no peer in the data table."""
 
 _COMPLETING: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 _PLANNED: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
@@ -80,7 +78,7 @@ class MetadataTable:
     def __init__(self, storage: Storage, clock: Clock | None = None) -> None:
         self.storage = FolderStorage(storage, METADATA_TABLE_FOLDER)
         self.config: TableConfig = _read_config(self.storage)
-        self.store = TimelineStore(self.storage, self.config, clock)
+        self.store = TimelineStore(self.storage, self.config, clock, of_data=False)
 
     @property
     def table_version(self) -> int:

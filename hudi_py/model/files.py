@@ -18,6 +18,7 @@ PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"  # folder of rows whose partition column is null or empty
 PARTITION_METAFILES: Final = frozenset(PARTITION_METAFILE + suffix for suffix in ("", ".parquet", ".orc"))
 METADATA_FOLDER: Final = ".hoodie"
+METADATA_TABLE_FOLDER: Final = f"{METADATA_FOLDER}/metadata"
 OWN_FOLDER: Final = ".hoodie/.aux/hudi_py"
 """Folder of files that only hudi_py uses: reserved times, notes of cleans, copies of damaged files."""
 NOT_REGULAR: Final = -1  # reported as size of anything but a regular file: a folder, a pipe, a socket or a device

@@ -12,6 +12,8 @@ from typing import Final
 
 from hudi_py.errors import ConfigError, CorruptMetadata
 
+INIT_TIME: Final = "00000000000000"
+"""Instants that begin so are those that filled a new metadata table; they have no peer in the data table."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _CALENDAR_BEGINS: Final = datetime(1, 1, 1)  # noqa: DTZ001 - of any zone
 _CALENDAR_ENDS: Final = datetime(9999, 12, 31, 23, 59, 59, 999_000)  # noqa: DTZ001 - of any zone

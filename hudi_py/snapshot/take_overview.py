@@ -11,8 +11,7 @@ from hudi_py.fsview.build import PartitionView, build_partition
 from hudi_py.fsview.listing import Listing
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.statistics import COLUMN_STATS
-from hudi_py.mdt.table import METADATA_TABLE_FOLDER
-from hudi_py.model.files import is_data_file
+from hudi_py.model.files import METADATA_TABLE_FOLDER, is_data_file
 from hudi_py.runtime.log import log
 from hudi_py.snapshot.overview import Amount, ColumnRange, FileTotals, Overview, overview_of, ranges_of, total_of
 from hudi_py.snapshot.snapshot import Snapshot

@@ -23,6 +23,8 @@ PROPERTIES_FILE: Final = ".hoodie/hoodie.properties"
 BACKUP_FILE: Final = ".hoodie/hoodie.properties.backup"
 CHECKSUM_KEY: Final = "hoodie.table.checksum"
 _ATTEMPTS_MAX: Final = 5
+TIMELINE_FOLDERS: Final = ((f"{METADATA_FOLDER}/timeline", LAYOUT_V2), (METADATA_FOLDER, LAYOUT_V1))
+"""Where the timeline of a table is, unless its properties name another place; and in which layout."""
 
 
 def read_table_config(storage: Storage) -> TableConfig:
@@ -69,7 +71,7 @@ def _choose(storage: Storage, *, is_repeated: bool = False) -> tuple[dict[str, s
     if problem is not None:
         raise CorruptMetadata(f"{problem}{newest_copy(storage)}") from problem
     # Asked last, since it costs two listings, and only where there is neither file.
-    left = _instant_file(storage)
+    left = instant_file(storage)
     if left is not None:
         # Another process may have created the table after we had looked for the file.
         if not is_repeated:
@@ -83,14 +85,14 @@ def _choose(storage: Storage, *, is_repeated: bool = False) -> tuple[dict[str, s
     )
 
 
-def _instant_file(storage: Storage) -> str | None:
+def instant_file(storage: Storage) -> str | None:
     """
     Path of some file of a timeline, in either layout.
 
     Properties are written before the first instant. So a timeline without properties shows that they were lost. A new
     table in this place would not see that timeline, or would take files of failed writes for committed rows.
     """
-    for folder, layout in ((f"{METADATA_FOLDER}/timeline", LAYOUT_V2), (METADATA_FOLDER, LAYOUT_V1)):
+    for folder, layout in TIMELINE_FOLDERS:
         for entry in storage.list(folder):
             if not entry.is_folder and layout.parse(entry.name) is not None:
                 return f"{folder}/{entry.name}"

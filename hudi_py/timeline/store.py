@@ -32,6 +32,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline.deletion import DeletionSwitch
 from hudi_py.timeline.leases import LeaseFolder
 from hudi_py.timeline.lock import NO_LOCK, Lock
+from hudi_py.timeline.lost import sign_of_instants, timeline_lost
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.timeline import Timeline, build_timeline
 from hudi_py.versions.layout import LAYOUT_V1, LAYOUT_V2
@@ -83,6 +84,8 @@ class TimelineStore:
         randomness: Returns as many random bytes as it is asked for.
         ignores_leases: Whether deletions go on in spite of leases.
         forbids_deletion: Whether the settings forbid deletion; the table may forbid it, too.
+        of_data: Whether it is that of a data table, which is refused if it is lost; not that of a metadata table, which
+            others compare with the data table's.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class TimelineStore:
         randomness: Randomness = MACHINE,
         ignores_leases: bool = False,
         forbids_deletion: bool = False,
+        of_data: bool = True,
     ) -> None:
         self.storage = storage
         self.lock = lock
@@ -108,6 +112,7 @@ class TimelineStore:
         self.told: Told = NOBODY
         """Learns what has completed; `hudi_py.txn.hooks` calls the user's hooks."""
         self._randomness = randomness
+        self._is_of_data = of_data
         self._contents: dict[str, bytes] = {}
         self._passed_over: set[Instant] = set()
 
@@ -126,6 +131,7 @@ class TimelineStore:
             lock=self.lock,
             randomness=self._randomness,
             ignores_leases=self.leases.is_ignored,
+            of_data=self._is_of_data,
         )
         fresh.deletion = self.deletion
         fresh.told = self.told
@@ -138,13 +144,28 @@ class TimelineStore:
 
     def load(self) -> Timeline:
         """
-        The timeline as it is now: one listing, no content is read.
+        The timeline as it is now: one listing, no content is read. If it is empty, it is looked for data files, too.
 
         Raises:
             CorruptMetadata: There is a folder in the place of an instant's file, so the state of that instant is
-            unknown.
+                unknown.
+            TimelineLost: There is no instant, and the table is not empty.
             ConflictError: An upgrade has moved the instants, or is moving them, so that some may be elsewhere.
         """
+        timeline = self._listed()
+        if timeline.instants or not self._is_of_data:
+            return timeline
+        shows = sign_of_instants(self.storage, self.config)
+        if shows is None:
+            return timeline
+        # The first write of the table, or an upgrade, may have come in between.
+        timeline = self._listed()
+        if not timeline.instants:
+            self.refuse_if_moved()
+            raise timeline_lost(self.storage.root, self.folder, shows)
+        return timeline
+
+    def _listed(self) -> Timeline:
         entries = self.storage.list(self.folder)
         names = [entry.name for entry in entries if not entry.is_folder]
         # Layout 1 has folders beside its instants, which are none of our business; only the name of an instant counts.
@@ -306,7 +327,7 @@ class TimelineStore:
         completion_time = None
         # In layout 2 the name has the completion time, so creating it would not collide with another writer's file.
         if self.layout.has_completion_times:
-            timeline = self.load()
+            timeline = self._listed()
             done = timeline.find(instant.requested_time, instant.action)
             if done is not None and done.is_completed:
                 raise ConflictError(f"{instant} was completed by another writer as {done.file_name}")
@@ -338,7 +359,7 @@ class TimelineStore:
         """One instant per file that the instant has now, under its pending and its completed action, by state."""
         return tuple(
             state
-            for state in self.load().all_states
+            for state in self._listed().all_states
             if state.requested_time == instant.requested_time and state.comparable_action is instant.comparable_action
         )
 
@@ -365,7 +386,7 @@ class TimelineStore:
             ConflictError: Others were always faster.
             CorruptMetadata: The timeline has a time that no valid time exceeds.
         """
-        timeline = timeline or self.load()
+        timeline = self.load() if timeline is None else timeline
         last = max(filter(None, (timeline.last_time, after)), default=None)
         reserved = self._reserved_times()
         for _ in range(_ATTEMPTS_MAX):

@@ -8,8 +8,9 @@ import pytest
 
 from hudi_py.errors import ConfigError
 from hudi_py.formats.log_block import BlockType, HeaderKey, iterate_log_blocks
-from hudi_py.mdt.table import INIT_TIME, MetadataTable
+from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.instant import Action, State
+from hudi_py.model.instant_time import INIT_TIME
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.testing import INTERRUPTION_MODES
 from support.crash_points import interruptions

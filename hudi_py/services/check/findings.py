@@ -103,6 +103,12 @@ RULES: Final[Mapping[str, Rule]] = {
         "nothing, if you leave to Apache Hudi what is refused here",
     ),
     # --- instants
+    "timeline-lost": Rule(
+        _ERROR,
+        "the table has files and no instants: its timeline is lost or lies elsewhere, so reads and changes are refused",
+        "put the folder of the timeline back from a copy of the table, or correct hoodie.timeline.path or "
+        "hoodie.table.version; delete no data file before that",
+    ),
     "instant-unreadable": Rule(
         _ERROR,
         "an instant does not decode",
@@ -318,7 +324,8 @@ RULES: Final[Mapping[str, Rule]] = {
     # --- metadata table
     "mdt-folder-missing": Rule(
         _ERROR,
-        "the properties name a metadata table that does not exist; Apache Hudi refuses to write",
+        "the properties name a metadata table that does not exist; readers list the folders, and writers refuse, as "
+        "those of Apache Hudi",
         "hudi-py recover clears the property; so does a write with hoodie.metadata.enable=false",
     ),
     "mdt-unreadable": Rule(_ERROR, "the metadata table is damaged", _REBUILD),

@@ -18,7 +18,8 @@ from hudi_py.formats.instant_content import decode_content
 from hudi_py.fsview.listing import listing_threads
 from hudi_py.fsview.named import may_name
 from hudi_py.mdt.lost_writes import proofs, unmarked_writes
-from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER, MetadataTable
+from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.model.files import METADATA_TABLE_FOLDER
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.instant_time import time_before
 from hudi_py.model.records import CommitMetadata

@@ -16,8 +16,8 @@ from hudi_py.mdt.bloom_filters import BloomFilters
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
 from hudi_py.mdt.record_index import RecordIndex, is_between_states
 from hudi_py.mdt.statistics import COLUMN_STATS
-from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
-from hudi_py.model.files import join_path, parse_base_file
+from hudi_py.mdt.table import MetadataTable
+from hudi_py.model.files import METADATA_TABLE_FOLDER, join_path, parse_base_file
 from hudi_py.rows.file_keys import keys_of_base_file, texts
 from hudi_py.rows.lookup import read_footer
 from hudi_py.services.check.findings import Finding, finding

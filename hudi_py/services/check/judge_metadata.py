@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hudi_py.mdt.in_step import TIME_LENGTH, has_records, is_first_listing, is_in_first_listing
-from hudi_py.mdt.table import INIT_TIME, METADATA_TABLE_FOLDER
+from hudi_py.model.files import METADATA_TABLE_FOLDER
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.instant_time import INIT_TIME
 from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.services.check.facts import MetadataFacts, TableFacts
 from hudi_py.services.check.findings import Finding, finding

@@ -17,8 +17,8 @@ from hudi_py.fsview.listing import listing_threads, other_tables, walk_folders
 from hudi_py.mdt.lookup import KEYED
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.statistics import COLUMN_STATS
-from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
-from hudi_py.model.files import PARTITION_METAFILE, above, is_data_file, join_path
+from hudi_py.mdt.table import MetadataTable
+from hudi_py.model.files import METADATA_TABLE_FOLDER, PARTITION_METAFILE, above, is_data_file, join_path
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.findings import Finding, Severity, finding
 from hudi_py.services.check.footers import read_footers
@@ -39,6 +39,7 @@ from hudi_py.services.check.judge_rewrites import judge_order, judge_rewrites
 from hudi_py.services.check.log_blocks import read_blocks
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.lost import TimelineLost
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.versions.format import LogNaming
@@ -91,6 +92,8 @@ class CheckService:
         """
         try:
             self.store.load()
+        except TimelineLost as error:  # before anything else: all its files would pass for orphans
+            return (finding("timeline-lost", self.store.folder, str(error)),)
         except CorruptMetadata as error:  # without a timeline nothing else can be judged
             return (finding("instant-unreadable", self.store.folder, str(error)),)
         seen = self.examine()

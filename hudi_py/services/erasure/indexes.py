@@ -32,8 +32,8 @@ from hudi_py.mdt.statistics import (
     partition_suffix,
     suffix_of,
 )
-from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER
-from hudi_py.model.files import BaseFile, LogFile, parse_data_file
+from hudi_py.mdt.table import FILES_PARTITION
+from hudi_py.model.files import METADATA_TABLE_FOLDER, BaseFile, LogFile, parse_data_file
 from hudi_py.services.erasure.facts import ErasureHolds, ErasureTrace
 from hudi_py.services.erasure.rows import Wanted
 from hudi_py.storage.base import Storage

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import attrs
 
 from hudi_py.fsview.listing import listing_threads, walk_folders
-from hudi_py.mdt.table import METADATA_TABLE_FOLDER
-from hudi_py.model.files import METADATA_FOLDER, PARTITION_METAFILES, join_path, parse_data_file
+from hudi_py.model.files import METADATA_FOLDER, METADATA_TABLE_FOLDER, PARTITION_METAFILES, join_path, parse_data_file
 from hudi_py.model.instant import Instant
 from hudi_py.services.erasure.copies import trace_in_copy
 from hudi_py.services.erasure.facts import ErasureHolds, ErasurePlace, ErasureTrace

@@ -21,8 +21,8 @@ from hudi_py.fsview.build import build_partition
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.listing import open_as_it_is
-from hudi_py.mdt.table import FILES_PARTITION, METADATA_TABLE_FOLDER
-from hudi_py.model.files import join_path
+from hudi_py.mdt.table import FILES_PARTITION
+from hudi_py.model.files import METADATA_TABLE_FOLDER, join_path
 from hudi_py.model.instant import Action
 from hudi_py.services.check.facts import TableFacts
 from hudi_py.services.check.judge_files import Expectation

@@ -7,8 +7,7 @@ from functools import cached_property
 
 from hudi_py.config.table import TableConfig
 from hudi_py.fsview.listing import listing_threads, walk_folders
-from hudi_py.mdt.table import METADATA_TABLE_FOLDER
-from hudi_py.model.files import METADATA_FOLDER, BaseFile, LogFile, join_path, parse_data_file
+from hudi_py.model.files import METADATA_FOLDER, METADATA_TABLE_FOLDER, BaseFile, LogFile, join_path, parse_data_file
 from hudi_py.model.instant import Instant
 from hudi_py.services.clean.planning.situation import Situation
 from hudi_py.services.clean.retention.policy import Reason

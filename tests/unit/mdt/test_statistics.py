@@ -32,8 +32,9 @@ from hudi_py.mdt.statistics import (
     statistics_of,
     widest_schema,
 )
-from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
+from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import write_delta_commit
+from hudi_py.model.files import METADATA_TABLE_FOLDER
 from hudi_py.model.instant import Action
 from hudi_py.rows.bounds import PathBounds
 from hudi_py.rows.condition import Comparison

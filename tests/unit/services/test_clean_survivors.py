@@ -12,7 +12,7 @@ from hudi_py.errors import ConflictError, CorruptMetadata
 from hudi_py.fsview import group_files
 from hudi_py.fsview.survivors import lost_survivors
 from hudi_py.model.files import format_base_file
-from hudi_py.model.instant import Action
+from hudi_py.model.instant import Action, State
 from hudi_py.services.clean.executing.outlook import outlook
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
@@ -248,6 +248,7 @@ def test_without_commits_nothing_is_known_of_any_file():
     """Nothing says which files hold the rows."""
     builder = TableBuilder()
     builder.put(f"r0/{NAME('old', at(0))}", b"")
+    builder.instant(at(0), "commit", State.REQUESTED)
     table = builder.table()
     assert lost_survivors(table.contents, table.timeline, {"r0": (NAME("old", at(1)),)}) == {}
 

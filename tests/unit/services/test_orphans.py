@@ -174,6 +174,7 @@ def test_a_table_whose_files_are_all_unknown_is_left_alone():
     builder.storage._clock_ms = lambda: OLD_MS
     for number in range(3):
         orphan(builder, at(number))
+    builder.instant(at(9), "commit", State.REQUESTED)
     with pytest.raises(RefusedError, match="knows any of the table's files"):
         builder.table().orphans()
 

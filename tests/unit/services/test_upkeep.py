@@ -13,8 +13,9 @@ from hudi_py.config.settings import Settings
 from hudi_py.errors import CorruptMetadata
 from hudi_py.mdt.changes import ListingChanges
 from hudi_py.mdt.read_statistics import StatisticsReader
-from hudi_py.mdt.table import METADATA_TABLE_FOLDER, MetadataTable
+from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import write_delta_commit
+from hudi_py.model.files import METADATA_TABLE_FOLDER
 from hudi_py.model.instant import Action
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.services.check.findings import Severity
