@@ -158,13 +158,13 @@ class OpenedTable(Shown):
         from hudi_py.mdt.listing import open_snapshot
 
         try:
-            opened = open_snapshot(self._store, self.config, self.settings)
+            opened = open_snapshot(self._store, self.config, self.settings, to_read=True)
         except ConflictError:
             if not self.refresh_if_moved():
                 raise
-            opened = open_snapshot(self._store, self.config, self.settings)
+            opened = open_snapshot(self._store, self.config, self.settings, to_read=True)
         if not opened[0].instants and self.refresh_if_moved():  # else the table is new
-            opened = open_snapshot(self._store, self.config, self.settings)
+            opened = open_snapshot(self._store, self.config, self.settings, to_read=True)
         self.__dict__.pop("timeline", None)  # after `refresh_timeline` there is an older one
         return opened
 

@@ -89,6 +89,7 @@ class MetadataTableKeeper:
 
         Raises:
             RefusedError: Rows would be missing from an index that hudi_py does not maintain.
+            MetadataTableMissing: The properties name a metadata table that is not there.
         """
         if self.storage.size(BACKUP_FILE) is not None:  # a crash while the properties were rewritten
             recover_properties(self.storage)
@@ -99,6 +100,8 @@ class MetadataTableKeeper:
             if config.has_metadata_table or self.storage.list(METADATA_TABLE_FOLDER):
                 drop_metadata_table(self.storage, config, self._update)
             return
+        if FILES_PARTITION in config.metadata_partitions:
+            MetadataTable(self.storage, self.clock)  # raises if it is missing: nothing could be recorded at the end
         # Before anything is created or dropped: it may refuse.
         is_made = writes_data and makes_index
         places = rows_to_index(self.storage, config, self.settings, self.clock) if is_made else None

@@ -17,9 +17,10 @@ from hudi_py.mdt.in_step import has_records, unrecorded
 from hudi_py.mdt.lost_writes import refuse_lost_writes
 from hudi_py.mdt.read import MetadataReader
 from hudi_py.mdt.recorded import WAY_OUT
-from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.mdt.table import FILES_PARTITION, MetadataTable, MetadataTableMissing
 from hudi_py.model.files import METADATA_TABLE_FOLDER
 from hudi_py.model.instant import Action
+from hudi_py.runtime.log import log
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.contents import Contents
@@ -72,7 +73,12 @@ def _entries(files: dict[str, int]) -> list[Entry]:
 
 
 def open_snapshot(
-    store: TimelineStore, config: TableConfig, settings: Settings, only: Collection[str] | None = None
+    store: TimelineStore,
+    config: TableConfig,
+    settings: Settings,
+    only: Collection[str] | None = None,
+    *,
+    to_read: bool = False,
 ) -> tuple[Timeline, Listing]:
     """
     As `open_as_it_is`, of a table whose timeline is whole.
@@ -81,13 +87,18 @@ def open_snapshot(
         CorruptMetadata: A write lost its completed file, so that older rows would be shown as the latest.
         As `open_as_it_is`.
     """
-    timeline, listing = open_as_it_is(store, config, settings, only)
+    timeline, listing = open_as_it_is(store, config, settings, only, to_read=to_read)
     refuse_lost_writes(timeline, Contents(store), config)
     return timeline, listing
 
 
 def open_as_it_is(
-    store: TimelineStore, config: TableConfig, settings: Settings, only: Collection[str] | None = None
+    store: TimelineStore,
+    config: TableConfig,
+    settings: Settings,
+    only: Collection[str] | None = None,
+    *,
+    to_read: bool = False,
 ) -> tuple[Timeline, Listing]:
     """
     The table's timeline, and the listing that goes with it: through the metadata table where there is one.
@@ -100,9 +111,12 @@ def open_as_it_is(
         config: The table's configuration.
         settings: Whether the metadata table is used.
         only: See `CheckedListing`; of tables without a metadata table of their own.
+        to_read: List the folders, with a warning, if the metadata table is missing, as Apache Hudi's readers do. Its
+            writers refuse, and so must whoever changes the table: a commit that is not recorded would be hidden.
 
     Raises:
         CorruptMetadata: The metadata table is damaged or lacks a completed action; the setting above leads around it.
+        MetadataTableMissing: It is missing.
         ConflictError: Other writers changed the metadata table each time.
     """
     if FILES_PARTITION not in config.metadata_partitions or settings[keys.METADATA_ENABLED] is False:
@@ -110,10 +124,14 @@ def open_as_it_is(
         return timeline, CheckedListing(Contents(store), timeline, only=only)
     try:
         return _open_recorded(store, only)
-    except (CorruptMetadata, NotFound):
+    except (CorruptMetadata, NotFound) as error:
         # Another process has dropped the metadata table since the properties were read, which nothing is wrong with.
         if FILES_PARTITION in read_table_config(store.storage).metadata_partitions:
-            raise
+            if not (to_read and isinstance(error, MetadataTableMissing)):
+                raise
+            log.warning(
+                "metadata.missing", table=store.storage.root, consequence="the folders are listed", why=str(error)
+            )
         timeline = store.load()
         return timeline, CheckedListing(Contents(store), timeline, only=only)
 

@@ -35,6 +35,10 @@ _COMPLETING: Final = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 _PLANNED: Final = (Action.COMPACTION, Action.LOG_COMPACTION)
 
 
+class MetadataTableMissing(NotFound):
+    """The properties of a table name a metadata table that is not there, or has no properties of its own."""
+
+
 @attrs.frozen
 class Slice:
     """
@@ -71,7 +75,7 @@ class MetadataTable:
         clock: Gives completion times.
 
     Raises:
-        NotFound: There is no metadata table.
+        MetadataTableMissing: There is no metadata table.
         CorruptMetadata: Its properties make no sense.
     """
 
@@ -222,9 +226,10 @@ def _read_config(storage: Storage) -> TableConfig:
         # The backup, while the file is rewritten or after that was interrupted.
         content = _first(storage, path, f"{path}.backup")
     except NotFound as error:
-        raise NotFound(
-            f"{storage.root} is missing, though the table's properties name it as its metadata table; hudi-py recover "
-            "clears the property, and hoodie.metadata.enable=false (--conf) lists folders instead"
+        raise MetadataTableMissing(
+            f"{storage.root}/{path} is missing, though the table's properties name a metadata table there. Nothing was "
+            "changed; hudi-py recover clears that property, and so does a write with hoodie.metadata.enable=false "
+            "(--conf), which makes do without"
         ) from error
     source = f"{METADATA_TABLE_FOLDER}/{path}"
     config = table_config(parse_properties(content, source), source)

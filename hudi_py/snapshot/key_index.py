@@ -145,8 +145,12 @@ class KeyIndexes:
 
         if not is_ready(COLUMN_STATS, self.config, self.settings):
             return None
-        table = MetadataTable(self._storage)
-        return opened(COLUMN_STATS, lambda: StatisticsReader(table, self.timeline), self._storage, self.settings)
+        return opened(
+            COLUMN_STATS,
+            lambda: StatisticsReader(MetadataTable(self._storage), self.timeline),
+            self._storage,
+            self.settings,
+        )
 
 
 def slices_of_keys(

@@ -12,6 +12,7 @@ from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
+from hudi_py.mdt.table import MetadataTableMissing
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.properties_file import read_table_config
 
@@ -27,7 +28,8 @@ def is_ready(partition: str, config: TableConfig, settings: Settings) -> bool:
 
 def opened(partition: str, open_it: Callable[[], R], storage: Storage, settings: Settings) -> R | None:
     """
-    Open a partition of the metadata table that was ready when the snapshot was; None if it was dropped since.
+    Open a partition of the metadata table that was ready when the snapshot was; None if it was dropped since, or if
+    there is no metadata table, which the listing has told.
 
     Args:
         open_it: Opens it.
@@ -38,6 +40,8 @@ def opened(partition: str, open_it: Callable[[], R], storage: Storage, settings:
     """
     try:
         return open_it()
+    except MetadataTableMissing:
+        return None
     except (CorruptMetadata, NotFound):
         # Only now, for it costs a request: another process may have dropped it, which nothing is wrong with.
         if is_ready(partition, read_table_config(storage), settings):

@@ -21,7 +21,7 @@ from hudi_py.fsview.build import build_partition
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.fsview.loader import load_context
 from hudi_py.mdt.listing import open_as_it_is
-from hudi_py.mdt.table import FILES_PARTITION
+from hudi_py.mdt.table import FILES_PARTITION, MetadataTable, MetadataTableMissing
 from hudi_py.model.files import METADATA_TABLE_FOLDER, join_path
 from hudi_py.model.instant import Action
 from hudi_py.services.check.facts import TableFacts
@@ -55,9 +55,17 @@ def compare_metadata_table(
         return OutOfStep(
             f"{METADATA_TABLE_FOLDER} exists, but the properties do not name it: it was being dropped or created"
         )
+    is_used = FILES_PARTITION in table.metadata_partitions and settings[keys.METADATA_ENABLED] is not False
+    if is_used:
+        try:
+            MetadataTable(storage)
+        except MetadataTableMissing as error:  # whatever is pending: nothing of it can be recorded
+            return OutOfStep(f"it is missing: {error}")
+        except CorruptMetadata:
+            pass  # below
     if any(i.action not in _PLANNED and i.requested_time not in clusterings for i in facts.timeline.pending()):
         return OutOfStep()  # a running action is recorded in it when it completes
-    if FILES_PARTITION not in table.metadata_partitions or settings[keys.METADATA_ENABLED] is False:
+    if not is_used:
         return OutOfStep()
     try:
         found = _difference(contents, table, settings, facts)
