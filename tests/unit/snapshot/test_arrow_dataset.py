@@ -305,3 +305,32 @@ def test_a_table_without_commits_is_a_dataset_without_columns(version):
     """Created, and nothing completed yet."""
     dataset = open_table(create_table(version)).rows().to_dataset()
     assert (dataset.to_table().shape, dataset.count_rows()) == ((0, 0), 0)
+
+
+@pytest.mark.parametrize("release", ["0.15.0", "1.0.2", "1.1.1"])
+def test_statistics_of_the_metadata_table_leave_files_out(release, tmp_path):
+    """Exactly those whose values lie outside, which are not opened and are told of; the rows are the same."""
+    path = unpack_rows(f"cow_all_indexes-{release}", tmp_path)
+    plain = hudi_py.open_table(path, settings={"hoodie.metadata.enable": False}).rows(with_meta=True).to_arrow()
+    storage = RecordingStorage(hudi_py.open_table(path).storage)
+    dataset = hudi_py.Table(storage).rows(columns=["id", "ts", "qty"]).to_dataset()
+    files = {}
+    for row in plain.to_pylist():
+        files.setdefault(row["_hoodie_file_name"], []).append(row)
+    pruned = 0
+    for column in ("ts", "id"):  # those that the table has statistics of
+        ranges = {name: [row[column] for row in rows] for name, rows in files.items()}
+        for value in sorted(set(plain.column(column).to_pylist())):
+            for operator, chosen, needed in (
+                (">", F(column) > value, {name for name, each in ranges.items() if max(each) > value}),
+                ("<=", F(column) <= value, {name for name, each in ranges.items() if min(each) <= value}),
+            ):
+                storage.clear()
+                found = dataset.to_table(columns=["qty", column], filter=chosen)
+                assert opened(storage) == needed, str(chosen)
+                assert found.sort_by(column) == plain.filter(chosen).select(["qty", column]).sort_by(column)
+                told = hudi_py.Table(storage).rows(where=(column, operator, value))
+                assert told.to_arrow().num_rows == found.num_rows
+                assert told.skipped["metadata_table"] == len(files) - len(needed), str(chosen)
+                pruned += len(files) - len(needed)
+    assert pruned
