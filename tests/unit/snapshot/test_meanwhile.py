@@ -1,7 +1,10 @@
 """Reads beside writers and cleans that change the table meanwhile."""
 
 import threading
+from functools import partial
 
+import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +58,45 @@ def test_a_clean_that_takes_the_files_of_a_read_is_named(version):
     with pytest.raises(NotFound, match=f"(?s)no such .*{clean.requested_time}.*while rows were read"):
         list(found)
     assert rows_of(storage) == sorted(rows(3), key=lambda row: row["id"])
+
+
+def by_duckdb(found):
+    return pytest.importorskip("duckdb").from_arrow(found).fetchall()
+
+
+DOORS = {
+    "where": lambda t: partial(list, t.rows(where="ts > 0 and id > 'a'")),
+    "a key": lambda t: t.rows(where="_hoodie_record_key = 'eu'").to_arrow,
+    "Arrow": lambda t: partial(pa.table, t.rows()),
+    "pieces": lambda t: partial(all_pieces, t.rows().in_pieces()),
+    "dataset": lambda t: t.rows().to_dataset().to_table,
+    "number of rows": lambda t: t.rows().to_dataset().count_rows,
+    "scanner": lambda t: t.rows().to_dataset().scanner(columns=["id"], filter=ds.field("ts") > 0).to_reader().read_all,
+    "dataset in DuckDB": lambda t: partial(by_duckdb, t.rows().to_dataset()),
+    "stream in DuckDB": lambda t: partial(by_duckdb, pa.RecordBatchReader.from_stream(t.rows())),
+    "earlier": lambda t: t.rows(as_of=t.timeline.commits.completed()[0].requested_time).to_arrow,
+    "changes": lambda t: t.changes().to_arrow,
+    "deleted rows": lambda t: t.changes("0", with_deletes=True).to_arrow,
+    "read-optimized": lambda t: t.rows(read_optimized=True).to_arrow,
+}
+
+
+def all_pieces(found):
+    return [list(found.read(each)) for each in found.pieces]
+
+
+@VERSIONS
+@pytest.mark.parametrize("door", DOORS)
+def test_each_door_names_the_clean(version, door):
+    """Whatever reads the rows, and whichever file is found to be missing first."""
+    storage = written(version)
+    read = DOORS[door](open_table(storage))
+    for time in (2, 3):
+        upsert(storage, rows(time))
+    open_table(storage).clean(file_versions_retained=1)
+    (clean,) = open_table(storage).timeline.completed("clean")
+    with pytest.raises(Exception, match=f"(?s)no such .*{clean.requested_time}.*deleted it while rows were read"):
+        read()
 
 
 @VERSIONS
