@@ -285,6 +285,12 @@ def _replaced(timeline: Timeline, contents: Contents) -> dict[GroupKey, str]:
     """Rule Z-5; instants ascend, so the larger time wins."""
     replaced: dict[GroupKey, str] = {}
     for instant in timeline.completed(Action.REPLACE_COMMIT):
+        if not contents.store.read(instant):  # it decodes, as a commit that did nothing
+            raise CorruptMetadata(
+                f"{contents.store.storage.root}/{contents.store.path(instant)} is empty: which file groups {instant} "
+                "replaced is unknown, and their rows would be shown beside the new ones; put the file back from a copy "
+                "of the table"
+            )
         for partition, file_ids in (contents.commit(instant).partition_to_replace_file_ids or {}).items():
             for file_id in file_ids:
                 replaced[partition, file_id] = instant.requested_time

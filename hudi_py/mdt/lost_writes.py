@@ -1,13 +1,14 @@
 """
-Finds pending writes that were completed once, by checksums, markers, data files and the metadata table.
+Finds pending writes that were completed once, by checksums, markers, data files, later commits and the metadata table.
 
 On local disk Hadoop keeps a checksum beside each file. It is made after the file and deleted before it, so the checksum
 of a completed file that is not there proves that it was. Where the table has a metadata table, a write is recorded
 there before it is completed, and its markers are deleted after it is (rule G-3): one whose files are there, that is
 recorded and has no markers was completed in between. Without files it proves nothing: such a write never had markers.
 
-Without a metadata table files without markers have two explanations, a lost completed file or markers that were
-removed by hand, so they refuse nothing (docs/decisions/lost-files.md).
+Without a metadata table a later commit that replaced a base file of the write proves it. Files without markers have two
+explanations, a lost completed file or markers that were removed by hand, so they refuse nothing
+(docs/decisions/lost-files.md).
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from typing import Final
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.fsview.listing import listing_threads, walk_partitions
+from hudi_py.fsview.named import is_whole
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action, State
-from hudi_py.timeline.completions import refuse_lost_completions
+from hudi_py.timeline.completions import named_by, refuse_lost_completions
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import instants_with_markers
 from hudi_py.timeline.store import TimelineStore
@@ -70,6 +72,8 @@ def proofs(
         # Recorded alone proves nothing, since the metadata table is written first; hence all three conditions.
         suspects &= _recorded(contents.store) if suspects else set()
         found |= dict.fromkeys(_with_files(contents, suspects), _RECORDED)
+    elif suspects:
+        found |= _built_upon(timeline, contents, suspects)
     return found
 
 
@@ -89,6 +93,20 @@ def unmarked_writes(timeline: Timeline, contents: Contents, config: TableConfig)
 
 def _inflight(timeline: Timeline) -> set[str]:
     return {instant.requested_time for instant in timeline.writes.pending() if instant.state is State.INFLIGHT}
+
+
+def _built_upon(timeline: Timeline, contents: Contents, times: Collection[str]) -> dict[str, str]:
+    """Those of the times whose base files a later commit replaced, to the proof; a damaged commit proves nothing."""
+    found: dict[str, str] = {}
+    for instant in timeline.commits.completed():
+        wanted = [time for time in times if time < instant.requested_time and time not in found]
+        with suppress(CorruptMetadata, NotFound):  # archived meanwhile, or damaged
+            # Most commits are not decoded: they are large. Undecoded, the listing of the folders looks into them, too.
+            data = contents.store.look_through(instant) if wanted else b""
+            if wanted and (not is_whole(data) or any(time.encode() in data for time in wanted)):
+                named = dict(named_by(instant, contents.commit(instant)))
+                found |= {time: named[time] for time in wanted if time in named}
+    return found
 
 
 def _without_markers(contents: Contents, times: set[str]) -> set[str]:

@@ -76,7 +76,7 @@ def lost_completions(
                 return {}
             undone |= times
         else:
-            for time, why in _named_by(instant, content):
+            for time, why in named_by(instant, content):
                 # What an instant names of a later time is a mistake in its content, and proves nothing.
                 if time < instant.requested_time:
                     proofs.setdefault(time, why)
@@ -85,7 +85,7 @@ def lost_completions(
     return {i: proofs[time] for time, i in waiting.items() if time in proofs and time not in undone}
 
 
-def _named_by(instant: Instant, content: object) -> Iterator[tuple[str, str]]:
+def named_by(instant: Instant, content: object) -> Iterator[tuple[str, str]]:
     """Times of completed commits that an instant names, each with the proof as a sentence."""
     if isinstance(content, CleanMetadata | CleanerPlan):
         yield content.last_completed_commit_timestamp, f"{instant} saw it as the last completed commit"
