@@ -22,7 +22,6 @@ from hudi_py.model.files import FileSlice, format_base_file, parse_base_file
 from hudi_py.rows.bounds import PathBounds, bounds_of_chunk
 from hudi_py.rows.predicate import Bounds
 from hudi_py.snapshot.rows import Rows
-from hudi_py.spark.question import Question
 from hudi_py.storage.memory import MemoryStorage
 from support import writes
 from support.where_model import SCHEMA, some_condition, some_rows
@@ -272,6 +271,12 @@ def test_one_text_in_the_place_of_a_list_of_columns_is_refused_as_that():
         Rows(MemoryStorage(), [], SCHEMA, columns="s")
 
 
+def schema_of_frame(table, columns):
+    from hudi_py.spark.question import Question  # apart: most environments of these tests lack Spark
+
+    return Question(columns=columns).schema(table.snapshot())
+
+
 DOORS = {
     "rows": lambda table, columns: table.rows(columns=columns),
     "earlier rows": lambda table, columns: table.rows(columns=columns, as_of="0m"),
@@ -281,7 +286,7 @@ DOORS = {
     "shown schema": lambda table, columns: table.snapshot().shown_schema(columns),
     "dataset": lambda table, columns: table.rows().to_dataset().to_table(columns),
     "empty dataset": lambda table, columns: table.rows(where="ts > 9").to_dataset().scanner(columns=columns),
-    "DataFrame": lambda table, columns: Question(columns=columns).schema(table.snapshot()),
+    "DataFrame": schema_of_frame,
 }
 
 
