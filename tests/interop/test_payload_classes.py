@@ -13,6 +13,8 @@ pytestmark = pytest.mark.oracle
 
 LEFT = {"FirstValueAvroPayload": ("0.15.0", "1.0.2")}
 """Classes that only these releases have."""
+OTHERWISE_COMPACTED = ("DefaultHoodieRecordPayload",)
+"""Its table is ordered by texts, of which 0.15.0 takes others when it compacts than when it reads."""
 
 
 def shown(rows):
@@ -38,7 +40,7 @@ def test_rows_are_those_of_the_release(peer, tmp_path, name):
         pytest.skip(f"{peer.version} does not have this class")
     for number in range(sized(3, 1)):
         path = tmp_path / str(number) / "t"
-        by = compact if number % 2 else compacted_by_us
+        by = compact if number % 2 or name in OTHERWISE_COMPACTED else compacted_by_us
         times = write_table(peer, path, name, seed_of(peer.version, number), by)
         for question in questions(peer, path, times):
             theirs = answer(peer, path, *question)
