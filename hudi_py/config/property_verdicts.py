@@ -67,7 +67,8 @@ REFUSED_PROPERTIES: Final[tuple[Refused, ...]] = (
     Refused("hoodie.table.format", ("native",), Use.ALL, "only the native format of tables is supported"),
     Refused(
         "hoodie.table.base.file.format", ("PARQUET", "HFILE"), Use.ALL,
-        "only base files in Parquet are supported, so its files would be overlooked; use Apache Hudi",
+        "only base files in Parquet are written, and others than ORC would be overlooked; use Apache Hudi",
+        less={"ORC": _FILES},
     ),
     Refused("hoodie.table.ro.file.format", ("PARQUET",), Use.ALL, "only base files in Parquet are supported"),
     Refused(
@@ -158,8 +159,9 @@ def refused_properties(properties: Mapping[str, str], use: Use) -> Iterator[tupl
     for name in sorted(properties):
         verdict = property_verdict(name)
         rule = None if verdict is None else verdict.refused
-        if rule is not None and rule.uses & use and not is_accepted(rule, properties[name]):
-            uses = (rule.uses & use).words
+        refused = Use(0) if rule is None else rule.uses_of(properties[name]) & use
+        if rule is not None and refused and not is_accepted(rule, properties[name]):
+            uses = refused.words
             yield name, f"{name}={properties[name]}, which is not supported for {uses}: {rule.reason}"
 
 

@@ -7,6 +7,7 @@ unknown; tests compare these three tables with the options of Hudi's releases.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
@@ -28,6 +29,7 @@ class Refused:
         uses: Operations for which it is refused; others ignore it.
         reason: Why, and what to do.
         same_as: The value that this other setting has is accepted, too.
+        less: Values, in upper case, that are refused for fewer operations.
     """
 
     name: str
@@ -35,6 +37,11 @@ class Refused:
     uses: Use
     reason: str
     same_as: Key[Any] | None = None
+    less: Mapping[str, Use] = attrs.field(factory=dict, hash=False)
+
+    def uses_of(self, value: str) -> Use:
+        """The operations for which this value, which is not accepted, is refused."""
+        return self.less.get(value.strip().upper(), self.uses)
 
 
 _EVENT_TIME: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from hudi_py.errors import UnsupportedTable
-from hudi_py.model.files import join_path, parse_base_file
+from hudi_py.model.files import FileSlice, join_path, parse_base_file
 
 _ENDINGS = (".parquet", ".orc", ".hfile", ".lance")
 
@@ -30,6 +30,12 @@ def foreign_base_files(names: Iterable[str], extensions: Collection[str]) -> lis
     if not extensions:
         return []
     return sorted(name for name in names if name.endswith(others) and parse_base_file(name) is not None)
+
+
+def why_not_rewritten(file_slice: FileSlice) -> str | None:
+    """Why a slice is not compacted or clustered: its base file would be rewritten in Parquet; None if it is in that."""
+    base = file_slice.base_file
+    return None if base is None or base.extension == "parquet" else f"its base file {base.name} is not in Parquet"
 
 
 def refuse_foreign(partition: str, names: Iterable[str], extensions: Collection[str], what: str) -> None:

@@ -31,6 +31,7 @@ from hudi_py.model.json_document import parse_json
 from hudi_py.rows.column_ranges import ColumnRange, ranges_of_rows, read_ranges
 from hudi_py.rows.log_records import rows_of_log_file
 from hudi_py.rows.lookup import open_base_file
+from hudi_py.rows.orc_file import OrcFile
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.timeline import Timeline
 
@@ -164,6 +165,8 @@ class KeptStatistics:
                 return ranges_of_rows(batches, self.form(batches[0].schema).columns) if batches else ()
             with self._storage.open_read(join_path(path, name)) as stream:
                 file = open_base_file(stream)
+                if isinstance(file, OrcFile):  # of which Apache Hudi records nothing
+                    return ()
                 return read_ranges(file, self.form(file.schema_arrow).columns)
         except NotFound:  # deleted since; whoever deleted it records that
             return ()

@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from hudi_py.errors import CorruptMetadata, WriteError
 from hudi_py.formats.arrow_types import PARQUET_DAMAGE, compute
-from hudi_py.formats.stored_values import conform_stored
 from hudi_py.model.files import BaseFile, FileSlice, join_path
 from hudi_py.rows.footer_bounds import bounds_of_groups
 from hudi_py.rows.log_merge import MergedLogs
 from hudi_py.rows.log_reading import LogReading
 from hudi_py.rows.log_records import KEY_COLUMN
 from hudi_py.rows.meeting import UNTOUCHED, Group, Numbers, Pending, as_array, updated_rows, whole
+from hudi_py.rows.orc_file import conform_read
 from hudi_py.rows.ordering import ordering_values
 from hudi_py.rows.pruning import may_match
 from hudi_py.rows.read import one_line, open_parquet
@@ -104,7 +104,7 @@ class BaseUnderLogs:
         while True:
             with self._damage_told():
                 batch = next(batches, None)
-                rows = None if batch is None else conform_stored(batch, self._schema)
+                rows = None if batch is None else conform_read(self._file, batch, self._schema)
             if rows is None:
                 return
             yield from self._kept(rows, start, group, logs)
@@ -129,7 +129,7 @@ class BaseUnderLogs:
             return [pa.nulls(len(rows), field.type) for field in reading.ordering]
         found = self._file.read_row_group(number, columns=names).take(as_array(rows))
         batch = found.combine_chunks().to_batches()[0]
-        rows_of_table = conform_stored(batch, pa.schema(reading.columns))
+        rows_of_table = conform_read(self._file, batch, pa.schema(reading.columns))
         return [ordering_values(rows_of_table, field) for field in reading.ordering]
 
     def _keys(self, number: int) -> Any:
@@ -141,7 +141,7 @@ class BaseUnderLogs:
             fields = [field for field in reading.columns if field.name in reading.keys.record_key_fields]
             table = file.read_row_group(number, columns=[field.name for field in fields])
             batch = pa.RecordBatch.from_arrays([whole(each) for each in table.columns], schema=table.schema)
-            keys = reading.keys.record_keys(conform_stored(batch, pa.schema(fields)))
+            keys = reading.keys.record_keys(conform_read(file, batch, pa.schema(fields)))
         only = reading.only
         if only is None:
             return keys

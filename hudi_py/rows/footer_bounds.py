@@ -12,6 +12,7 @@ from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.rows.bounds import bounds_of_chunk
 from hudi_py.rows.joined_file import JoinedFooter
 from hudi_py.rows.moved_file import MovedFile
+from hudi_py.rows.orc_file import OrcFooter
 from hudi_py.rows.predicate import UNKNOWN, Bounds
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def bounds_of_groups(file: pq.ParquetFile | MovedFile) -> Callable[[int, Path, p
     """Bounds from a file's footer: a function of the number of a row group, a column, and its type today."""
     if isinstance(file, MovedFile):
         return partial(_bounds_of_meta, bounds_of_groups(file.stored))
-    if isinstance(file.metadata, JoinedFooter):  # statistics of the two files are not known together
+    if isinstance(file.metadata, JoinedFooter | OrcFooter):  # of two files, and in ORC, they are not known here
         return _unknown
     places = {file.schema.column(at).path: at for at in range(len(file.schema))}
     return partial(_bounds, file, places, file.schema_arrow)

@@ -20,8 +20,10 @@ from hudi_py.errors import CorruptMetadata, HudiError
 from hudi_py.formats.arrow_types import PARQUET_DAMAGE, Array, ChunkedArray, compute
 from hudi_py.formats.bloom import BloomFilter, HashedKeys
 from hudi_py.formats.key_order import java_order
+from hudi_py.formats.orc_tail import is_orc
 from hudi_py.formats.parquet_file import check_size, check_wanted
 from hudi_py.rows.base_file import AVRO_SCHEMA_KEY, BLOOM_KEY, BLOOM_TYPE_KEY, MAX_KEY, MIN_KEY
+from hudi_py.rows.orc_file import OrcFile
 from hudi_py.runtime.log import log
 
 _KEY_COLUMN = "_hoodie_record_key"
@@ -96,17 +98,22 @@ class FileFooter:
 
 def open_base_file(stream: BinaryIO, wanted: pa.Schema | None = None) -> Any:
     """
-    Open a base file for reading, as `pyarrow.parquet.ParquetFile`.
+    Open a base file for reading, as `pyarrow.parquet.ParquetFile` or `OrcFile`.
 
     Args:
         stream: Seekable.
         wanted: Columns that will be read; one that the file lacks must not be one whose name is damaged.
 
     Raises:
-        CorruptMetadata: The stream is not a Parquet file, or its footer is damaged.
+        CorruptMetadata: The stream is neither a Parquet nor an ORC file, or its footer is damaged.
     """
     try:
-        file = pq.ParquetFile(stream)
+        try:
+            file = pq.ParquetFile(stream)
+        except pa.ArrowInvalid:  # asked first, because nearly all are in Parquet
+            if not is_orc(stream):
+                raise
+            return OrcFile(stream, "a base file")
         check_size(file.metadata, stream.seek(0, 2))
         if wanted is not None:
             check_wanted(file, wanted)

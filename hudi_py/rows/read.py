@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hudi_py.formats.arrow_types import Array
     from hudi_py.formats.bloom import HashedKeys
     from hudi_py.rows.committed import Commits
+    from hudi_py.rows.orc_file import OrcFile
     from hudi_py.rows.predicate import RowFilter
     from hudi_py.storage.base import Storage
 
@@ -196,9 +197,9 @@ def read_batches(
         CorruptMetadata: A base file is not Parquet or has another size, or its values do not fit the columns.
     """
     from hudi_py.formats.arrow_types import PARQUET_DAMAGE
-    from hudi_py.formats.stored_values import conform_stored
     from hudi_py.rows.committed import Commits
     from hudi_py.rows.lookup import may_hold
+    from hudi_py.rows.orc_file import conform_read
     from hudi_py.rows.predicate import chosen, filtered
 
     count = FileCount() if count is None else count
@@ -224,7 +225,7 @@ def read_batches(
                     for each in early:
                         if each.column in present:
                             left = chosen(left, _mask_of_distinct(each, left.column(each.column)))
-                    yield filtered(conform_stored(left, schema), filters)
+                    yield filtered(conform_read(file, left, schema), filters)
             except (*PARQUET_DAMAGE, WriteError) as error:
                 raise CorruptMetadata(f"{storage.root}/{path} cannot be read: {one_line(error)}") from error
 
@@ -258,7 +259,7 @@ def open_parquet(
     wanted: pa.Schema | None = None,
 ) -> Iterator[Any]:
     """
-    Open a base file, as `pyarrow.parquet.ParquetFile`, `JoinedFile` (of a bootstrapped table) or `MovedFile`.
+    Open a base file: `pyarrow.parquet.ParquetFile`, `OrcFile`, `JoinedFile` (of a bootstrapped table) or `MovedFile`.
 
     Args:
         few_distinct: Columns with few distinct values, to be read as dictionaries.
@@ -266,13 +267,19 @@ def open_parquet(
         wanted: Columns that will be read; one that the file lacks must not be one whose name is damaged.
 
     Raises:
-        UnsupportedTable: The columns are in a file outside of the table, and *base* does not name it.
-        CorruptMetadata: Its size differs from the known one, it is not a Parquet file, or its footer is damaged.
+        UnsupportedTable: The columns are in a file outside of the table, and *base* does not name it or is in ORC.
+        CorruptMetadata: Its size differs from the known one, it is not in the format of its name, or its footer is
+            damaged.
     """
     if base.lacks_columns and base.source is None and not alone:  # all columns would be null
         raise UnsupportedTable(
             f"{storage.root}/{path}: the table was bootstrapped, and the columns of this file are in another one; this "
             "is served for snapshots and ranges of rows only, read the table with Apache Hudi"
+        )
+    if base.source is not None and base.extension == "orc" and not alone:
+        raise UnsupportedTable(
+            f"{storage.root}/{path}: the table was bootstrapped, and files in ORC are not joined with those that it "
+            "was made from; read the table with Apache Hudi"
         )
     with storage.open_read(path) as stream:
         size = stream.seek(0, os.SEEK_END)  # the stream knows it; no request
@@ -281,6 +288,10 @@ def open_parquet(
             raise CorruptMetadata(
                 damaged_file(f"{storage.root}/{path}", size, base.size_bytes or 0, f"write {base.instant_time}")
             )
+        if base.extension == "orc":
+            orc = _orc_file(stream, f"{storage.root}/{path}", few_distinct)
+            yield orc if alone else _as_today(orc, base)
+            return
         with _parquet_file(stream, f"{storage.root}/{path}", few_distinct) as file:
             if base.source is None or alone:
                 opened = file if alone else _as_today(file, base)
@@ -332,6 +343,16 @@ def _parquet_file(stream: BinaryIO, where: str, few_distinct: Sequence[str]) -> 
         raise CorruptMetadata(f"{where} is not a readable Parquet file: {one_line(error)}") from error
     with file:
         yield file
+
+
+def _orc_file(stream: BinaryIO, where: str, few_distinct: Sequence[str]) -> OrcFile:
+    from hudi_py.formats.arrow_types import PARQUET_DAMAGE
+    from hudi_py.rows.orc_file import OrcFile
+
+    try:
+        return OrcFile(stream, where, few_distinct)
+    except PARQUET_DAMAGE as error:
+        raise CorruptMetadata(f"{where} is not a readable ORC file: {one_line(error)}") from error
 
 
 @contextmanager

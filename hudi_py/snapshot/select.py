@@ -8,6 +8,7 @@ rules/timeline 7 (time travel).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 import attrs
 
@@ -23,6 +24,9 @@ from hudi_py.model.files import (
 )
 from hudi_py.model.holes import NO_HOLES, Holes
 from hudi_py.timeline.timeline import Timeline
+
+_READ: Final = {"parquet": "Parquet", "orc": "ORC"}
+"""Extensions of the base files whose rows are read, and what they are called."""
 
 
 def check_as_of(
@@ -149,18 +153,24 @@ def check_columns_keep_names(files: Iterable[tuple[str, BaseFile]], source: str)
             )
 
 
-def check_base_files(slices: Iterable[FileSlice], source: str) -> None:
+def check_base_files(slices: Iterable[FileSlice], extensions: Collection[str], source: str) -> None:
     """
-    Refuse base files in other formats than Parquet.
+    Refuse base files in other formats than those of the table, and in others than Parquet and ORC.
+
+    Args:
+        slices: Whose rows are read.
+        extensions: Of the table's base files, without the dot; empty if any is allowed.
+        source: Of the table, for the message.
 
     Raises:
-        UnsupportedTable: A base file is not Parquet.
+        UnsupportedTable: There is one.
     """
     for partition, base in bases_of(slices):
-        if base.extension != "parquet":
+        if base.extension not in _READ or (extensions and base.extension not in extensions):
+            formats = " or ".join(name for each, name in _READ.items() if each in extensions) or "Parquet or ORC"
             raise UnsupportedTable(
-                f"{source}: {join_path(partition, base.name)} is not a Parquet file, and hudi_py reads the rows of "
-                "Parquet only; read the table with Apache Hudi"
+                f"{source}: {join_path(partition, base.name)} is not in {formats}, and only such files of this table "
+                "are read; read the table with Apache Hudi"
             )
 
 

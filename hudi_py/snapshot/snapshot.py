@@ -103,8 +103,8 @@ class Snapshot(Shown):
 
         Raises:
             RefusedError: A clean deleted one of them, or began to.
-            UnsupportedTable: There are log files to merge, base files are not Parquet or lack some of the columns, or
-                columns have other names in older files.
+            UnsupportedTable: There are log files to merge, base files are neither Parquet nor ORC or lack some of the
+                columns, or columns have other names in older files.
             CorruptMetadata: A file that a completed commit wrote is missing, so that older rows would be shown as the
                 latest, or it has another size.
         """
@@ -121,7 +121,7 @@ class Snapshot(Shown):
         """
         # Sorted, so that rows come in the same order whether files were listed in folders or in the metadata table.
         found = sorted(self._slices(), key=lambda each: (each.partition_path, each.file_id))
-        check_base_files(found, self.storage.root)
+        check_base_files(found, self.config.base_file_extensions, self.storage.root)
         return tuple(with_moved(with_sources(self.storage, self.config, found), self._moved_columns()))
 
     def _moved_columns(self) -> MovedColumns | None:

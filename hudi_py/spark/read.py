@@ -158,7 +158,7 @@ def _plain(found: Pieces, *, is_indexed: bool) -> tuple[tuple[FileSlice, ...], P
     # Spark's reader shows what the files hold, and knows no other condition than those on commit times.
     if not isinstance(read, ReadSlice) or read.shows_other_values or not all(map(_is_commits, read.filters)):
         return (), found
-    plain = [each for each in found.pieces if not has_logs([each]) and each.is_plain]
+    plain = [each for each in found.pieces if not has_logs([each]) and each.is_plain and _is_parquet(each)]
     if not is_indexed:  # each value makes a DataFrame
         by_value = _by_values(_shown_by(read, is_indexed=False), plain)
         if len(by_value) > _FRAMES_MAX:
@@ -207,6 +207,11 @@ def _with(frame: DataFrame, values: _Values) -> DataFrame:
         if name in frame.columns:
             frame = frame.withColumn(name, F.lit(value).cast(frame.schema[name].dataType))
     return frame
+
+
+def _is_parquet(file_slice: FileSlice) -> bool:
+    base = file_slice.base_file
+    return base is None or base.extension == "parquet"
 
 
 def _by_values(shown: _Shown, slices: Sequence[FileSlice]) -> dict[_Values, list[FileSlice]]:

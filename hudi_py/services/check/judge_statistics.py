@@ -27,6 +27,7 @@ from hudi_py.rows.bounds import PathBounds, bounds_of_chunk
 from hudi_py.rows.column_ranges import ColumnRange, ranges_of_rows
 from hudi_py.rows.log_records import rows_of_log_file
 from hudi_py.rows.lookup import open_base_file
+from hudi_py.rows.orc_file import OrcFile
 from hudi_py.rows.predicate import UNKNOWN, Bounds
 from hudi_py.services.check.findings import Finding, finding
 from hudi_py.services.check.newest_files import WrittenData
@@ -141,6 +142,8 @@ def _columns_of(storage: Storage, file: WrittenData, indexed: _Indexed) -> Itera
     if parse_base_file(file.name) is not None:
         with storage.open_read(where) as stream:
             opened = open_base_file(stream)
+            if isinstance(opened, OrcFile):  # Apache Hudi records nothing of these
+                return
             schema, footer = opened.schema_arrow, opened.metadata
             wanted = indexed.of(schema)
             for group in range(footer.num_row_groups):

@@ -14,6 +14,7 @@ import attrs
 from hudi_py.config.clustering import ClusteringConfig
 from hudi_py.config.parse import java_pattern
 from hudi_py.fsview.build import ViewContext
+from hudi_py.fsview.foreign import why_not_rewritten
 from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Instant
 
@@ -127,6 +128,9 @@ def _reason_to_leave(
         return f"it is in the pending compaction {compaction.instant_time}"
     if file_slice.is_empty:
         return "it has no files"
+    foreign = why_not_rewritten(file_slice)
+    if foreign is not None:
+        return foreign
     size = base_bytes(file_slice)
     if size >= config.small_bytes:
         return f"its base file has {size} bytes, and only those below {config.small_bytes} are small"

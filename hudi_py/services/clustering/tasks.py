@@ -27,6 +27,7 @@ from hudi_py.rows.row_order import RowOrder, sort_rows
 from hudi_py.rows.slice_reader import read_slices
 from hudi_py.rows.written import FileTarget, WrittenFile
 from hudi_py.runtime.randomness import MACHINE, Randomness, new_uuid
+from hudi_py.services.rewriting.tasks import refuse_other_formats
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.fence import is_fenced
 from hudi_py.timeline.markers import Marker, MarkerType, create_marker
@@ -93,6 +94,7 @@ def rewrite_group(job: ClusteringJob, work: GroupWork) -> list[WrittenFile]:
         SpillError: Rows do not fit into memory, and the temporary file for them failed.
         StorageError: The storage failed.
     """
+    refuse_other_formats(job.storage, work.slices)
     files = _Files(job, work)
     count = _Count()
 

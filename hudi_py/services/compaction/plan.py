@@ -14,6 +14,7 @@ import attrs
 
 from hudi_py.config.compaction import CompactionConfig
 from hudi_py.fsview.build import GroupKey, PartitionView, ViewContext, latest_slices
+from hudi_py.fsview.foreign import why_not_rewritten
 from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Action
 from hudi_py.model.records import LOG_BYTES, CompactionOperation, CompactionPlan
@@ -148,7 +149,7 @@ def plan_compaction(
             # Change logs hold no rows of a snapshot (rules/data-files 9.4): a slice with nothing else has nothing to
             # merge.
             logs = tuple(log for log in file_slice.log_files if not log.is_cdc)
-            reason = reason_against(context, key) if logs else None
+            reason = (reason_against(context, key) or why_not_rewritten(file_slice)) if logs else None
             if reason is not None:
                 left.append(LeftOut(partition_path=key[0], file_id=key[1], reason=reason))
             elif logs:

@@ -25,7 +25,7 @@ from hudi_py.services.erasure.facts import ErasureHolds, ErasureTrace
 from hudi_py.storage.base import Storage
 
 _KEYS_ONLY: Final = RecordShape(schema=pa.schema([(KEY_COLUMN, pa.string())]), ordering=())
-_PARQUET: Final = ".parquet"
+_READ: Final = (".parquet", ".orc")
 
 
 @attrs.frozen
@@ -65,7 +65,7 @@ def trace_in(storage: Storage, path: str, size_bytes: int | None, wanted: Wanted
         return None
     parsed = parse_data_file(path.rpartition("/")[2])
     try:
-        if isinstance(parsed, BaseFile) and path.endswith(_PARQUET):
+        if isinstance(parsed, BaseFile) and path.endswith(_READ):
             return _in_base_file(storage, path, wanted)
         if isinstance(parsed, LogFile):
             return _in_log_file(storage, path, wanted, is_change_log=parsed.is_cdc)

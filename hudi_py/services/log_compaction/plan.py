@@ -14,6 +14,7 @@ import attrs
 
 from hudi_py.config.compaction import CompactionConfig
 from hudi_py.fsview.build import GroupKey, PartitionView, ViewContext, latest_slices
+from hudi_py.fsview.foreign import why_not_rewritten
 from hudi_py.model.files import FileSlice
 from hudi_py.model.instant import Action
 from hudi_py.model.records import CompactionOperation, CompactionPlan, Strategy
@@ -114,7 +115,7 @@ def plan_log_compaction(
             logs = tuple(log for log in file_slice.log_files if not log.is_cdc)
             if not logs:
                 continue
-            reason = reason_against(context, key, with_log_compactions=True)
+            reason = reason_against(context, key, with_log_compactions=True) or why_not_rewritten(file_slice)
             if reason is None:
                 blocks = blocks_of(file_slice)
                 reason = why_not_merged(blocks, takes_deletes=takes_deletes) or _too_few(

@@ -7,14 +7,16 @@ of rows at a time.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import attrs
 import pyarrow as pa
 
-from hudi_py.errors import ConflictError
+from hudi_py.errors import ConflictError, UnsupportedTable
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.stored_values import conform_stored
+from hudi_py.fsview.foreign import why_not_rewritten
 from hudi_py.model.files import FileSlice
 from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
 from hudi_py.rows.log_reading import LogReading
@@ -66,6 +68,22 @@ class RewriteJob:
         return f"{first}-{second}-0"
 
 
+def refuse_other_formats(storage: Storage, slices: Iterable[FileSlice]) -> None:
+    """
+    Refuse what a stored plan names and no plan of hudi_py would.
+
+    Raises:
+        UnsupportedTable: A base file is not in Parquet.
+    """
+    for each in slices:
+        reason = why_not_rewritten(each)
+        if reason is not None:
+            raise UnsupportedTable(
+                f"{storage.root}: {each.file_id} of partition {each.partition_path!r} is not rewritten: {reason}; "
+                "carry the plan out with Apache Hudi"
+            )
+
+
 def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
     """
     Write the rows of a slice to a new base file of the same file group; rows keep their meta columns.
@@ -80,6 +98,7 @@ def compact_slice(job: RewriteJob, file_slice: FileSlice) -> WrittenFile:
         StorageError: The storage failed.
         ConflictError: Another process took this attempt for dead and completed the compaction.
     """
+    refuse_other_formats(job.storage, [file_slice])
     started = MONOTONIC()
     base = file_slice.base_file
     target = FileTarget(

@@ -75,6 +75,16 @@ def test_a_refused_property_is_refused_by_name(rule):
         table_with({name: value}).require(Use.ALL)
 
 
+@pytest.mark.parametrize("value", ["ORC", "orc"])
+def test_a_table_in_orc_is_refused_for_writing_and_rewriting_only(value):
+    """Reading and all services that know files by their names serve it; other formats are refused for everything."""
+    table = table_with({"hoodie.table.base.file.format": value})
+    table.require(Use.LOOK | Use.READ | Use.SERVICES)
+    for use in (Use.WRITE, Use.REWRITE):
+        with pytest.raises(UnsupportedTable, match=f"format={value}, which is not supported for .*use Apache Hudi"):
+            table.require(use)
+
+
 @pytest.mark.parametrize(
     "way",
     [

@@ -6,12 +6,19 @@ from types import SimpleNamespace
 
 import pytest
 
+from hudi_py.config.clustering import clustering_config
+from hudi_py.config.compaction import compaction_config
 from hudi_py.errors import UnsupportedTable
 from hudi_py.formats.properties import parse_properties
+from hudi_py.fsview.build import latest_slices
 from hudi_py.fsview.loader import load_context
 from hudi_py.model.instant import State
+from hudi_py.services.clustering.policy import candidates_of
+from hudi_py.services.clustering.tasks import GroupWork, rewrite_group
+from hudi_py.services.compaction.plan import plan_compaction
+from hudi_py.services.rewriting.tasks import compact_slice
 from hudi_py.writing.partition import load_partition
-from support.tables import TableBuilder, at, planned
+from support.tables import NOW, TableBuilder, at, planned
 
 EXTENSIONS = pytest.mark.parametrize("extension", ["orc", "lance", "hfile"])
 LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
@@ -69,6 +76,36 @@ def test_a_table_of_several_formats_is_cleaned_by_the_names(layout):
     table = builder.table()
     assert f"e_0-1-0_{at(1)}.orc" in planned(table.plan_clean(commits_retained=1))["eu"]
     assert not load_context(table.timeline, table.contents).extensions
+
+
+@EXTENSIONS
+def test_they_are_left_out_of_plans_and_stored_plans_that_name_them_are_refused(extension):
+    """Compaction and clustering would write their rows in Parquet; nothing is touched."""
+    builder = table_with(extension, 2, at(3))
+    builder.put(f"eu/.e_{at(5)}.log.1_0-1-0")
+    builder.commit(at(5), {"us": ["c"]})
+    table = builder.table()
+    context = load_context(table.timeline, table.contents)
+    name = f"e_0-1-0_{at(3)}.{extension}"
+    (found,) = (each for each in latest_slices(context, table.partition("eu")) if each.file_id == "e")
+    assert found.base_file.name == name
+    left = candidates_of(context, "eu", [found], clustering_config(table.settings))
+    why = f"its base file {name} is not in Parquet"
+    assert (left.slices, left.left_out) == ((), {"e": why})
+    config = compaction_config(table.settings)
+    views = [table.partition("eu")]
+    plan = plan_compaction(context, views, config, NOW.date(), takes_first=False, has_extras=True)
+    assert not plan.would_schedule
+    assert [(each.file_id, each.reason) for each in plan.left] == [("e", why)]
+    before = builder.storage.files()
+    job = SimpleNamespace(storage=builder.storage, instant_time=at(6))
+    for way in (
+        lambda: compact_slice(job, found),
+        lambda: rewrite_group(job, GroupWork(number=0, partition_path="eu", slices=(found,), outputs=1)),
+    ):
+        with pytest.raises(UnsupportedTable, match=rf"e of partition 'eu' is not rewritten: its base file {name}"):
+            way()
+    assert before == builder.storage.files()
 
 
 @EXTENSIONS
