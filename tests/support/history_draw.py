@@ -11,6 +11,7 @@ from hudi_py.testing import FAILING_READS
 from support.fixtures import fixture_names, row_fixture_names
 from support.history_laws import Kind
 from support.history_steps import MODES, Step
+from support.history_windows import POLICIES, TAG
 
 CLEANS = (
     {"commits_retained": 1},
@@ -41,8 +42,10 @@ CLEAN_SETTINGS = (
     {"hoodie.clean.multiple.enabled": True},
     {"hoodie_py.clean.quarantine": True},
     {"hoodie_py.clean.quarantine": True},
+    {"hoodie_py.clean.quarantine": True, "hoodie_py.quarantine.tag": TAG},
 )
 QUARANTINE = {"hoodie_py.clean.quarantine": True}
+TAGGED = {**QUARANTINE, "hoodie_py.quarantine.tag": TAG}
 GLOBAL_INDEXES = ("GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX")
 STEPS_MIN, STEPS_MAX = 6, 16
 ROWS_SHARE = 0.5
@@ -197,6 +200,14 @@ _MOTIFS: tuple[tuple[str, ...], ...] = (
     ("clock", "write", "expire", "clean", "rollback"),
     ("clock", "lease", "crash expire", "clean", "recover", "restore"),
     ("savepoint", "clock", "expire", "write", "clean", "archive", "restore"),
+    ("policy", "write", "write", "clean", "maintain", "write", "clean"),
+    ("write", "plan_clean", "policy", "clean", "write", "crash clean", "policy", "maintain"),
+    ("policy", "crash maintain", "write", "clean", "rollback", "policy", "clean"),
+    ("policy", "write", "replace", "crash clean", "undo", "archive", "clean"),
+    ("write", "tag clean", "store", "undo", "clean"),
+    ("tag clean", "undo", "write", "tag clean", "store", "maintain"),
+    ("write", "crash tag clean", "store", "recover", "undo", "store"),
+    ("lease", "write", "tag clean", "store", "let_go", "crash undo", "store", "recover"),
     ("write", "forbid", "clean", "rollback", "restore", "maintain", "allow"),
     ("plan_clean", "forbid", "recover", "write", "upkeep", "allow", "clean"),
     ("crash clean", "crash forbid", "orphans", "expire", "archive", "allow", "recover"),
@@ -215,8 +226,9 @@ def _weave(chance: random.Random, steps: list[Step], motif: Sequence[Step]) -> N
 def _named(chance: random.Random, kind: Kind, name: str) -> Step:
     wrapper, _, inner = name.rpartition(" ")
     step = _one(chance, (inner,))
-    if wrapper.endswith("keep"):
-        wrapper, step = wrapper[:-5], (step[0], {**step[1], "settings": QUARANTINE})
+    for word, settings in (("keep", QUARANTINE), ("tag", TAGGED)):
+        if wrapper.endswith(word):
+            wrapper, step = wrapper[: -len(word)].rstrip(), (step[0], {**step[1], "settings": settings})
     if wrapper == "crash":
         return ("crash", _interruption(chance), step)
     return ("hudi", {}, step) if wrapper else step
@@ -264,6 +276,8 @@ _PAIRS = tuple(
             "approve",
             "expire",
             "forbid",
+            "policy",
+            "maintain",
         ),
         repeat=2,
     )
@@ -306,6 +320,8 @@ _WEIGHTS: Mapping[str, int] = {
     "expire": 3,
     "forbid": 1,
     "allow": 2,
+    "policy": 3,
+    "store": 2,
 }
 
 
@@ -351,21 +367,33 @@ def _one(chance: random.Random, names: Sequence[str]) -> Step:
         "archive": lambda: {"keep": chance.choice((1, 2, 3, 4)), "beyond": chance.random() < 0.3},
         "cancel": lambda: {"back": chance.randrange(3)},
         "upkeep": lambda: {"delta_commits": chance.choice((1, 3))},
-        "lease": lambda: {"back": chance.choice((0, 0, 0, 1, 2, 3)), "ttl": chance.choice((1, 5, 50, 50))},
+        "lease": lambda: {
+            "back": chance.choice((0, 0, 0, 1, 2, 3)),
+            "ttl": chance.choice((1, 5, 50, 50)),
+            "savepoint": chance.random() < 0.2,
+        },
         "renew": lambda: {"ttl": chance.choice((1, 50))},
         "consume": lambda: {"ttl": chance.choice((5, 500)), "back": chance.choice((0, 0, 0, 1, 2))},
-        "tags": lambda: {"hourly": chance.choice((0, 2, 9)), "daily": chance.choice((0, 1, 3))},
+        "tags": lambda: (
+            {"hourly": chance.choice((0, 2, 9)), "daily": chance.choice((0, 1, 3))}
+            | {"weekly": chance.choice((0, 0, 2)), "monthly": chance.choice((0, 0, 1))}
+        ),
+        "policy": lambda: {"number": chance.choice(POLICIES)},
+        "store": lambda: {"seed": chance.randrange(1000), "share": chance.choice((0.5, 1))},
         "undo": lambda: {"back": chance.choice((0, 0, 0, 1))},
         "orphans": lambda: {
             "seed": chance.randrange(1000),
             "delete": chance.random() < 0.3,
             "asks": chance.random() < 0.3,
+            "inventory": chance.random() < 0.3,
         },
         "approve": lambda: {"seed": chance.randrange(1000), "share": chance.choice((0.5, 1, 1))},
         "maintain": lambda: {
             "retained": chance.choice((1, 2, 3)),
             "quarantine": chance.random() < 0.4,
             "max": chance.choice((None, None, 2)),
+            "rewrites": chance.random() < 0.4,
+            "hourly": chance.choice((0, 0, 2)),
         },
         "expire": lambda: {
             "days": chance.choice((1, 1, 2, 10)),

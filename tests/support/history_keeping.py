@@ -7,10 +7,12 @@ orphans, and maintenance.
 
 from __future__ import annotations
 
+import csv
 import random
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta, timezone
+from tempfile import NamedTemporaryFile
 from typing import Any, Final
 
 import attrs
@@ -23,10 +25,18 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline import quarantine
 from hudi_py.timeline.leases import FOLDER as LEASES
 from support.history_laws import REFUSALS, Violation
-from support.history_promises import answered_times
+from support.history_promises import OF_LEASES, answered_times
+from support.history_rows import RowsWorld
 from support.history_world import Do, World
 
 CONSUMER: Final = "job-7"
+_REWRITES: Final = {
+    "hoodie.compact.inline": True,
+    "hoodie.compact.inline.max.delta.commits": 1,
+    "hoodie.log.compaction.inline": True,
+    "hoodie.clustering.inline": True,
+    "hoodie.clustering.inline.max.commits": 1,
+}
 LEASES_MAX: Final = 2
 """At once; each of them is read after every step."""
 
@@ -38,7 +48,12 @@ def _lease(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     if not commits or len(world.promises.leases) >= LEASES_MAX:
         return
     at = commits[-1 - args["back"] % len(commits)].requested_time if args["back"] else None
-    lease = table.take_lease(ttl=f"{args['ttl']}h", at=at, holder="a reader")
+    try:
+        lease = table.take_lease(
+            ttl=f"{args['ttl']}h", at=at, holder="a reader", savepoint=args.get("savepoint", False)
+        )
+    finally:
+        adopt_tags(world)
     world.promises.make(world, lease)
 
 
@@ -67,14 +82,14 @@ def _consume(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
 
 
 def _tags(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
-    schedule = {"hoodie_py.tags.hourly": args["hourly"], "hoodie_py.tags.daily": args["daily"]}
+    schedule = {f"hoodie_py.tags.{period}": args.get(period, 0) for period in ("hourly", "daily", "weekly", "monthly")}
     try:
         world.open(storage, **schedule).create_due_tags()
     finally:
-        _adopt_tags(world)
+        adopt_tags(world)
 
 
-def _adopt_tags(world: World) -> None:
+def adopt_tags(world: World) -> None:
     """The model learns which savepoints were made on schedule; what they must hold, it knows."""
     table = world.open()
     for instant in table.timeline.completed(Action.SAVEPOINT):
@@ -82,6 +97,8 @@ def _adopt_tags(world: World) -> None:
         if time in world.savepoints:
             continue
         metadata = table.contents.savepoint(instant)
+        if metadata.name.startswith(OF_LEASES):
+            continue  # it goes with the lease, whose promise is kept track of
         end = metadata.expires_at_ms
         world.add_savepoint(
             time,
@@ -150,11 +167,27 @@ def _orphans(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
             assert found is not None
             report = found
         else:
-            report = table.orphans(older_than="0m", delete=args["delete"])
+            with _inventory(world) if args.get("inventory") else nullcontext(None) as listed:
+                report = table.orphans(older_than="0m", delete=args["delete"], inventory=listed)
         gone = {path for path in before - world.storage.files().keys() if parse_base_file(path.rpartition("/")[2])}
         if not gone <= {*report.done, *report.failed}:
             raise Violation("orphans: more than told", f"{sorted(gone - set(report.done))[:3]} went, untold")
         world.counts["orphans: strays taken"] += len(world.strays.intersection(report.done))
+
+
+@contextmanager
+def _inventory(world: World) -> Iterator[str]:
+    """Path of an inventory of the store, with the bucket's other files."""
+    now_s = int(world.clock.now().timestamp())
+    with NamedTemporaryFile("w", suffix=".csv") as file:
+        rows = csv.writer(file)
+        rows.writerow(("path", "size", "mtime"))
+        rows.writerow(("/lake/elsewhere/a.parquet", 1, now_s))
+        rows.writerows(
+            (f"{world.storage.root}/{path}", len(data), now_s) for path, data in world.storage.files().items()
+        )
+        file.flush()
+        yield file.name
 
 
 def _put_strays(world: World, chance: random.Random) -> None:
@@ -207,8 +240,14 @@ def _maintain(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
         "hoodie.keep.min.commits": args["retained"] + 1,
         "hoodie.keep.max.commits": args["retained"] + 2,
         "hoodie_py.clean.quarantine": args["quarantine"],
+        "hoodie_py.tags.hourly": args.get("hourly", 0),
     }
-    report = world.open(storage, **settings).maintain(max_deletes=args["max"])
+    if args.get("rewrites") and isinstance(world, RowsWorld):
+        settings |= _REWRITES
+    try:
+        report = world.open(storage, **settings).maintain(max_deletes=args["max"])
+    finally:
+        adopt_tags(world)
     for each in report.failed:
         world.told.append(f"    maintain: {each.step.value} failed: {each.error}")
         if each.error is not None and not isinstance(each.error, REFUSALS):

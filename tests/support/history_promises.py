@@ -8,7 +8,7 @@ may go back, and a lease that was dead once may have been used against its reade
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -22,6 +22,10 @@ from support.history_laws import Rows, Violation, compare
 
 if TYPE_CHECKING:
     from support.history_world import World
+
+
+OF_LEASES: Final = "lease-"
+"""How the names of savepoints begin that were made for leases."""
 
 
 @attrs.define

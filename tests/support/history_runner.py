@@ -25,9 +25,12 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.write_service import WriteService
 from support.fixtures import FOLDER
 from support.history_draw import ROWS_SHARE, STEPS_MAX, kinds, make_steps
+from support.history_exhaustion import exhaust
+from support.history_keeping import adopt_tags
 from support.history_laws import Kind, Violation
 from support.history_rows import RowsWorld
 from support.history_steps import Step, take
+from support.history_windows import Window
 from support.history_world import STEP, World
 from support.many_writers import AT_ONCE
 
@@ -134,7 +137,7 @@ def play(seed: int, kind: Kind, steps: Sequence[Step], *, every_time: bool = Fal
         Violation: A law is broken; the world's story is in its notes.
     """
     with _no_chance(seed):
-        world = new_world(kind)
+        world, window = new_world(kind), Window()
         try:
             for number, step in enumerate(steps):
                 world.told.append(f"{number}. {step!r}")
@@ -142,8 +145,14 @@ def play(seed: int, kind: Kind, steps: Sequence[Step], *, every_time: bool = Fal
                 world.clock.move(STEP)
                 _take(world, step)
                 world.settle()
+                adopt_tags(world)  # commits make them by themselves under a policy
                 _check(world, times=None if every_time else _some_times(world, number))
+                with _errors_as_violations("policy"):
+                    window.check(world, world.open())
             _end(world)
+            world.told.append("end: everything expires")
+            with _errors_as_violations("exhaustion"):
+                exhaust(world)
         except Violation as violation:
             violation.told = tuple(world.told)  # type: ignore[attr-defined]
             raise

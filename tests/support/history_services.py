@@ -11,7 +11,7 @@ from hudi_py.model.instant import Action
 from hudi_py.services.savepoint.words import SavepointWords
 from hudi_py.storage.base import Storage
 from hudi_py.timeline import quarantine
-from support.history_promises import answered_times
+from support.history_promises import OF_LEASES, answered_times
 from support.history_world import ONE_THREAD, Do, World
 from support.history_writer import pending_clusterings
 
@@ -62,7 +62,8 @@ def _savepoint(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
         table.create_savepoint(time, ttl=None if ttl is None else f"{ttl}h", **words)
     finally:
         there = world.open().timeline.find(time, Action.SAVEPOINT)
-        if there is not None and there.is_completed and time not in world.savepoints:
+        is_new = there is not None and there.is_completed and time not in world.savepoints
+        if is_new and not table.refresh().contents.savepoint(there).name.startswith(OF_LEASES):
             world.add_savepoint(time, end=end if held is None else held, name=name)
 
 

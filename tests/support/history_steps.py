@@ -10,12 +10,13 @@ cannot be read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, Final, cast
 
 from hudi_py.errors import (
     CorruptMetadata,
     HudiError,
+    RefusedError,
 )
 from hudi_py.model.instant import Action, State
 from hudi_py.storage.base import Storage
@@ -24,6 +25,7 @@ from support.history_keeping import DAMAGED_LEASE, KEEPING
 from support.history_laws import REFUSALS, Violation, refused_without_change
 from support.history_retention import RETENTION, files_with_rows, guard
 from support.history_services import SERVICES
+from support.history_windows import WINDOWS, guard_quarantine
 from support.history_world import Do, World
 from support.history_writes import WRITES
 from support.meanwhile import Meanwhile
@@ -35,7 +37,7 @@ Step = tuple[Any, ...]
 MODES: Final = {mode.name: mode for mode in (*INTERRUPTION_MODES, *FAILING_READS)}
 
 
-DO: Final[Mapping[str, Do]] = {**WRITES, **SERVICES, **KEEPING, **RETENTION}
+DO: Final[Mapping[str, Do]] = {**WRITES, **SERVICES, **KEEPING, **RETENTION, **WINDOWS}
 MAY_LEAVE_A_FAILED_WRITE: Final = frozenset({*WRITES, "expire"}) - {
     "plan_clustering",
     "plan_log_compaction",
@@ -48,11 +50,13 @@ def take(world: World, step: Step) -> None:
     Take a step of the history.
 
     Raises:
-        As `perform`; and a `Violation` if it deleted rows although that was forbidden.
+        As `perform`; and a `Violation` if it deleted rows although that was forbidden, or files that may be put back.
     """
-    check = guard(world, frozenset(_names(step)))
+    names = frozenset(_names(step))
+    checks = [begin(world, names) for begin in (guard, guard_quarantine)]
     perform(world, step)
-    check()
+    for check in checks:
+        check()
 
 
 def _names(step: Step) -> Iterator[str]:
@@ -94,7 +98,8 @@ def _plain(world: World, name: str, args: Mapping[str, Any], storage: Storage) -
             return
     before = world.storage.files() if storage is world.storage else None
     try:
-        DO[name](world, storage, args)
+        with _refused_halfway_of_a_restore(world):
+            DO[name](world, storage, args)
         world.told.append(f"    {name}: done")
         world.counts[f"{name}: done"] += 1
     except REFUSALS as error:
@@ -106,6 +111,17 @@ def _plain(world: World, name: str, args: Mapping[str, Any], storage: Storage) -
             world.is_dirty = True
         else:
             refused_without_change(before, world.storage.files(), error)
+
+
+@contextmanager
+def _refused_halfway_of_a_restore(world: World) -> Iterator[None]:
+    """What a clean took from behind a savepoint is missing until the restore is finished, and the message says so."""
+    try:
+        yield
+    except CorruptMetadata as error:
+        if "finish it first" not in str(error) or not world.open().timeline.pending(Action.RESTORE):
+            raise
+        raise RefusedError(str(error)) from error
 
 
 def _crash(world: World, args: Mapping[str, Any], inner: Step, storage: Storage) -> None:
