@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +11,7 @@ import attrs
 
 from hudi_py.config.arguments import check_flags, check_kinds, check_texts
 from hudi_py.config.uses import Use
+from hudi_py.errors import HudiError
 from hudi_py.model.lease import Lease, consumer_id, lease_span
 from hudi_py.runtime.who import who_runs_this
 from hudi_py.table_view import TableView
@@ -62,6 +63,9 @@ class TableLeases(TableView):
         span = lease_span(ttl)
         snapshot, lease = self._leased(span, at, holder, savepoint=savepoint)
         with self._kept(lease, span):
+            # Now, because what its rows need to know of commits goes to the archive with them, and a lease keeps files.
+            with suppress(HudiError):  # of a table whose rows are not read: its files are kept all the same
+                snapshot.rows()
             yield snapshot
 
     @contextmanager
