@@ -174,7 +174,7 @@ def conform_read(file: Any, batch: pa.RecordBatch, schema: pa.Schema) -> pa.Reco
     """
     As `hudi_py.formats.stored_values.conform_stored`, for rows of an open base file.
 
-    From ORC, Apache Hudi (0.15.0, 1.1.1, 1.2.0) reads a float as the double of the same value, not of the same text.
+    From ORC, Apache Hudi (0.15.0, 1.1.1) reads a float as the double of the same value, not of the same text.
 
     Raises:
         WriteError: A value does not fit its type.

@@ -136,6 +136,8 @@ class Asked:
     """What was done, and what came of it."""
     spark: SparkSession | None = None
     """Has our DataFrames asked, too."""
+    settings: dict[str, str] = attrs.field(factory=dict)
+    """Of the table, besides those that are drawn."""
     counts: Counter[str] = attrs.field(factory=Counter)
     differences: list[str] = attrs.field(factory=list)
 
@@ -143,6 +145,7 @@ class Asked:
         """Make the table, and ask."""
         chance = random.Random(f"{self.peer.version} {self.table_version} {self.seed}")
         drawn = sketch(chance, self.table_version)
+        drawn.settings.update(self.settings)
         self.told.append(str(drawn))
         maker = _Maker(self, drawn, chance)
         for number in range(steps):
