@@ -35,6 +35,7 @@ from hudi_py.snapshot.rows import ReadSlice
 from hudi_py.snapshot.select import has_logs, size_of
 from hudi_py.spark.columns import quoted
 from hudi_py.spark.file_index import PartitionFiles, has_index, indexed_frame
+from hudi_py.spark.found_files import found_in_few_tasks
 from hudi_py.spark.lost_files import explain_lost_files
 from hudi_py.spark.pieces import frame_of, in_tasks
 from hudi_py.spark.question import Question
@@ -245,10 +246,11 @@ def _frames(
     for key, some in by.items():
         groups = by_stored_schema(bases_of(some), read.stored, lambda *file: file_schema(read.storage, *file))
         for stored, files in groups:
-            if is_indexed and key:
-                frame = _indexed(spark, base, stored, files, schema, {path: shown(path) for path, _ in files})
-            else:
-                frame = _frame(spark, base, stored, files)
+            with found_in_few_tasks(spark):
+                if is_indexed and key:
+                    frame = _indexed(spark, base, stored, files, schema, {path: shown(path) for path, _ in files})
+                else:
+                    frame = _frame(spark, base, stored, files)
             frame = _in_types(frame, schema)
             for commits in read.filters:
                 assert isinstance(commits, Commits)
