@@ -210,14 +210,8 @@ def is_archived(timeline: Timeline, requested_time: str) -> bool:
     """
     if requested_time.startswith(INIT_TIME):
         return True
-    start = archived_before(timeline)
-    return start is not None and requested_time < start
-
-
-def archived_before(timeline: Timeline) -> str | None:
-    """Time of the first instant of the metadata table's active timeline that is not one of zeros; see `is_archived`."""
     times = (instant.requested_time for instant in timeline.instants)
-    return next((time for time in times if not time.startswith(INIT_TIME)), None)
+    return any(requested_time < time for time in times if not time.startswith(INIT_TIME))
 
 
 def _read_config(storage: Storage) -> TableConfig:

@@ -68,7 +68,7 @@ def test_a_schema_that_cannot_be_written_can_be_read(storage, files):
 def test_columns_are_chosen_from_the_table_and_not_from_a_file(storage, files):
     """A column that some files lack may be asked for; one that no file has is refused, with what there is."""
     schema = row_schema(storage, lambda: files, None)
-    assert [{"extra": None}, {"extra": [7]}] == rows_of(storage, files, chosen_columns(schema, ["extra", "extra"]))
+    assert [{"extra": None}, {"extra": [7]}] == rows_of(storage, files, chosen_columns(schema, ["extra"]))
     assert (*META_COLUMNS, "n") == tuple(chosen_columns(schema, ["n"], with_meta=True).names)
     with pytest.raises(ConfigError, match="no column nope; it has id, n, f, extra"):
         chosen_columns(schema, ["nope", "n"])
