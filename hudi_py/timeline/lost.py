@@ -3,10 +3,13 @@ Tells a timeline that is lost from that of a new table: both are empty.
 
 Each write puts an instant onto the timeline before its first file, and archival leaves the newest ones. So without any
 instant there is no data file either, nothing in the archive, no instant in another place, and no action that the
-metadata table knows. Apache Hudi reads such a table as empty, and after its next write older files count as committed.
+metadata table knows. Cleans and savepoints alone are no explanation either: they come after a commit. Apache Hudi reads
+such a table as empty, and after its next write older files count as committed.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata
@@ -16,25 +19,39 @@ from hudi_py.model.instant_time import INIT_TIME
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.archive import has_archive
 from hudi_py.timeline.properties_file import TIMELINE_FOLDERS, instant_file
+from hudi_py.timeline.timeline import Timeline
+
+_AFTER_COMMITS: Final = frozenset({Action.CLEAN, Action.SAVEPOINT})
 
 
 class TimelineLost(CorruptMetadata):
-    """There is no instant, and the table is not empty."""
+    """There is no instant of a write, and the table is not empty."""
 
 
-def timeline_lost(root: str, folder: str, shows: str) -> TimelineLost:
+def lacks_writes(timeline: Timeline) -> bool:
+    """Whether a timeline has no instant, or only such as come after a commit; an undone commit explains those."""
+    return all(instant.action in _AFTER_COMMITS for instant in timeline.instants)
+
+
+def timeline_lost(storage: Storage, config: TableConfig, timeline: Timeline) -> TimelineLost:
     """
     The error about it.
 
     Args:
-        root: The table's location.
-        folder: Where its timeline should be, relative to that.
-        shows: What `sign_of_instants` has found.
+        storage: The table's storage.
+        config: Its properties.
+        timeline: What is there, see `lacks_writes`.
     """
+    has = (
+        f"{timeline.instants[0]} and no commit, though it comes after one"
+        if timeline.instants
+        else f"no instants, yet {sign_of_instants(storage, config)}"
+    )
     return TimelineLost(
-        f"{root}/{folder} has no instants, yet {shows}: the timeline of the table is lost, or it lies elsewhere, and "
-        "which rows count is unknown. Nothing was changed. Put the folder back from a copy of the table, or correct "
-        "hoodie.timeline.path or hoodie.table.version in .hoodie/hoodie.properties; delete no data file before that"
+        f"{storage.root}/{config.timeline_folder} has {has}: the timeline of the table is lost, or it lies elsewhere, "
+        "and which rows count is unknown. Nothing was changed. Put the folder back from a copy of the table, or "
+        "correct hoodie.timeline.path or hoodie.table.version in .hoodie/hoodie.properties; delete no data file before "
+        "that"
     )
 
 

@@ -32,7 +32,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline.deletion import DeletionSwitch
 from hudi_py.timeline.leases import LeaseFolder
 from hudi_py.timeline.lock import NO_LOCK, Lock
-from hudi_py.timeline.lost import sign_of_instants, timeline_lost
+from hudi_py.timeline.lost import lacks_writes, sign_of_instants, timeline_lost
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.timeline import Timeline, build_timeline
 from hudi_py.versions.layout import LAYOUT_V1, LAYOUT_V2
@@ -144,25 +144,24 @@ class TimelineStore:
 
     def load(self) -> Timeline:
         """
-        The timeline as it is now: one listing, no content is read. If it is empty, it is looked for data files, too.
+        The timeline as it is now: one listing, no content is read; without instants, it is looked for data files, too.
 
         Raises:
             CorruptMetadata: There is a folder in the place of an instant's file, so the state of that instant is
                 unknown.
-            TimelineLost: There is no instant, and the table is not empty.
+            TimelineLost: There is no instant of a write, and the table is not empty.
             ConflictError: An upgrade has moved the instants, or is moving them, so that some may be elsewhere.
         """
         timeline = self._listed()
-        if timeline.instants or not self._is_of_data:
+        if not (self._is_of_data and lacks_writes(timeline)):
             return timeline
-        shows = sign_of_instants(self.storage, self.config)
-        if shows is None:
+        if not timeline.instants and sign_of_instants(self.storage, self.config) is None:
             return timeline
         # The first write of the table, or an upgrade, may have come in between.
         timeline = self._listed()
-        if not timeline.instants:
+        if lacks_writes(timeline):
             self.refuse_if_moved()
-            raise timeline_lost(self.storage.root, self.folder, shows)
+            raise timeline_lost(self.storage, self.config, timeline)
         return timeline
 
     def _listed(self) -> Timeline:

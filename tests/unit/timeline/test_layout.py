@@ -140,8 +140,10 @@ class StateMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.builder = TableBuilder(self.layout)
+        first = "20250101000000000"  # without a write, cleans and savepoints are what is left of a lost timeline
+        self.builder.commit(first, {"eu": ["a"]})
         self.store = self.builder.table().contents.store
-        self.states = {}  # (time, action as requested) -> state
+        self.states = {(first, Action.COMMIT): State.COMPLETED}  # (time, action as requested) -> state
         self.completed = {}
 
     def instant(self, time, action):

@@ -90,6 +90,25 @@ def test_each_sign_alone_is_enough(version, left):
         writes.open_table(lost).rows()
 
 
+@VERSIONS
+@pytest.mark.parametrize("left", ["clean", "savepoint"])
+def test_what_comes_after_a_commit_is_no_timeline_without_one(version, left):
+    """Cleans and savepoints stay where somebody deleted all commits; which rows were committed cannot be told then."""
+    storage = filled(version, metadata=False).copy()
+    table = writes.open_table(storage)
+    if left == "clean":
+        table.clean(file_versions_retained=1)
+    else:
+        table.create_savepoint()
+    for path in instants(storage):
+        if f".{left}" not in path:
+            storage.delete(path)
+    assert instants(storage)
+    with pytest.raises(TimelineLost, match=f"has {left} .* and no commit"):
+        writes.open_table(storage).rows()
+    assert [each.code for each in writes.open_table(storage).check()] == ["timeline-lost"]
+
+
 def test_instants_in_another_place_are_found():
     """A wrong path in the properties hides a timeline that is there."""
     storage = filled(9, metadata=False).copy()
