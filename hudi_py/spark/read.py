@@ -22,7 +22,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import ArrayType, DoubleType, FloatType, MapType, StructType
+from pyspark.sql.types import ArrayType, DateType, DoubleType, FloatType, MapType, StructType, TimestampNTZType
 
 from hudi_py.errors import NotFound, StorageError
 from hudi_py.model.files import BaseFile, FileSlice, bases_of, join_path
@@ -206,7 +206,10 @@ def _with(frame: DataFrame, values: _Values) -> DataFrame:
     """The same rows; all of them have these values, which Spark then knows."""
     for name, value in values:
         if name in frame.columns:
-            frame = frame.withColumn(name, F.lit(value).cast(frame.schema[name].dataType))
+            kind = frame.schema[name].dataType
+            # As text: PySpark makes moments of the process's zone of times without one, and fails before the year 1000.
+            plain = str(value) if value is not None and isinstance(kind, (DateType, TimestampNTZType)) else value
+            frame = frame.withColumn(name, F.lit(plain).cast(kind))
     return frame
 
 

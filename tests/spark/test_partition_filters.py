@@ -1,6 +1,6 @@
 """A query's conditions on partition columns: only files of those partitions are opened, and the rows are the same."""
 
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -119,3 +119,40 @@ def test_file_slices_with_log_files_are_chosen_too(spark, tmp_path, monkeypatch)
     assert [row.ts for row in apart.where(f"day = '{days[1]}'").collect()] == [5]
     with pytest.raises(Exception, match="on the Spark executor"):
         together.where(f"day = '{days[1]}'").collect()
+
+
+@pytest.fixture
+def in_chatham(spark):
+    """A session in a zone that is not that of the process."""
+    name = "spark.sql.session.timeZone"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "Pacific/Chatham")
+    yield spark
+    spark.conf.set(name, before)
+
+
+@pytest.mark.parametrize("where", [(), "id < 'z'"], ids=["indexed", "in tasks"])
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("days", [False, True], ids=["times", "days"])
+def test_values_are_the_same_in_every_zone_and_year(in_chatham, tmp_path, kind, days, where):
+    """Times without a zone, and days before the year 1000, however their files are read."""
+    times = [datetime.fromisoformat(text) for text in ("2024-01-01 05:00:00", "2024-03-10 02:30:00")] + [None]
+    column = pa.array([date(1, 1, 1), date(2024, 1, 1), None]) if days else pa.array(times, pa.timestamp("us"))
+    rows = pa.table({"id": list("abc"), "p": column, "ts": pa.array([1, 2, 3], pa.int64())})
+    keys = {
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator",
+        "hoodie.keygen.timebased.timestamp.type": "EPOCHMICROSECONDS",
+        "hoodie.keygen.timebased.output.dateformat": "yyyy-MM-dd HH:mm:ss",
+        "hoodie.keygen.timebased.output.timezone": "UTC",
+        "hoodie.keygen.timebased.timezone": "UTC",
+        "hoodie.datasource.write.partitionpath.urlencode": "true",
+        "hoodie.write.table.version": "6",
+    }
+    settings = {"hoodie.datasource.write.table.type": kind, "hoodie.datasource.write.precombine.field": "ts"}
+    table = make(tmp_path / "t", rows, "p", **settings, **({} if days else keys))
+    if kind == "MERGE_ON_READ":
+        table.upsert(rows)
+    found = hudi_py.read(in_chatham, tmp_path / "t", where=where)
+    texts = {row.id: row.p for row in found.selectExpr("id", "cast(p as string) p").collect()}
+    shown = hudi_py.open_table(tmp_path / "t").rows(where=where).to_arrow().to_pylist()
+    assert texts == {row["id"]: None if row["p"] is None else str(row["p"]) for row in shown}
