@@ -54,7 +54,7 @@ def test_times_grow_through_the_hour_that_comes_twice(monkeypatch, zone):
         store = builder.table().contents.store
         times = []
         for _ in range(6):  # half past two in summer, then in winter
-            instant = store.request(Action.CLEAN, store.new_time(), b"")
+            instant = store.request(Action.COMMIT, store.new_time(), b"")
             done = store.complete(store.transition(instant, b""), b"")
             times += [instant.requested_time, done.completion_time]
             builder.clock.move(timedelta(minutes=20))
