@@ -141,9 +141,9 @@ class Table(TableRetention, TableInsight, TableLeases):
         config = services.clean_config(now=now, **options)
         return self.run_clean(services.clean(config, now=now, engine=engine, on_progress=on_progress))
 
-    def run_clean(self, service: CleanService) -> list[CleanResult]:
-        """Run `clean` with a service from `TableServices.clean`, for callers who need the service afterwards."""
-        return self._changed(lambda: self.services.run_clean(service), recorded=True)
+    def run_clean(self, service: CleanService, *, failed_writes: bool = True) -> list[CleanResult]:
+        """Run `clean` with a service and arguments of `TableServices`, for callers who need the service afterwards."""
+        return self._changed(lambda: self.services.run_clean(service, failed_writes=failed_writes), recorded=True)
 
     def explain(
         self,

@@ -96,16 +96,19 @@ class TableServices:
             reporter=Reporter(on_progress),
         )
 
-    def run_clean(self, service: CleanService, known: Mapping[str, str] | None = None) -> list[CleanResult]:
+    def run_clean(
+        self, service: CleanService, known: Mapping[str, str] | None = None, *, failed_writes: bool = True
+    ) -> list[CleanResult]:
         """
         Run *service*, after rolling back writes with an expired heartbeat (failed-writes policy LAZY).
 
         Args:
             service: From `clean`.
             known: The properties of the table if they were read just now.
+            failed_writes: False if the caller has rolled them back a moment ago.
         """
         permit = service.permit(known)  # before anything is changed
-        if service.config.approved is None:  # else no other file may go
+        if failed_writes and service.config.approved is None:  # else no other file may go
             self.failed_writes().with_clean()
         return service.run(permit)
 

@@ -11,7 +11,7 @@ Source: rules/data-files 10 and 11.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,7 @@ from hudi_py.mdt.statistics import COLUMN_STATS
 from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
 from hudi_py.mdt.update import record_rollback, withdraw, write_delta_commit
 from hudi_py.model.files import METADATA_TABLE_FOLDER
-from hudi_py.model.instant import Instant
+from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CleanMetadata, CommitMetadata, RollbackMetadata
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
@@ -237,6 +237,7 @@ class MetadataTableKeeper:
         times = (metadata.commits_rollback[0], instant.requested_time)
 
         def write(table: MetadataTable) -> Instant | None:
+            self._drop_made_since(table, times[0])
             owed = partial(self._owed, table, timeline, instant)
             return record_rollback(
                 table,
@@ -254,6 +255,7 @@ class MetadataTableKeeper:
         """Take back what a pending write recorded, within a restore; `record_restore` records the files afterwards."""
         table = self._table()
         if table is not None:
+            self._drop_made_since(table, requested_time)
             withdraw(table, requested_time)
 
     def record_restore(self, timeline: Timeline, instant: Instant, vanishing: Iterable[str]) -> str | None:
@@ -325,20 +327,38 @@ class MetadataTableKeeper:
         Bounds of partitions are among them: Apache Hudi replaces them by those of its newest files, which do not hold
         the older files that a rollback makes the newest again. What is known of single files stays true.
         """
-        config = read_table_config(self.storage)
-        lost = [
-            name for name in config.metadata_partitions if can_drop(name) and name not in (COLUMN_STATS, BLOOM_FILTERS)
-        ]
-        if not lost:
+        self._drop_those(self._with_rows, "a compaction of the metadata table has merged the records of what is undone")
+
+    def _drop_made_since(self, table: MetadataTable, requested_time: str) -> None:
+        """Drop the indexes that were made of rows of a write that is undone: withdrawing its records leaves those."""
+        timeline = table.store.load()
+        undone = timeline.find(requested_time, Action.DELTA_COMMIT)
+        if undone is None:  # nothing of it is recorded
             return
-        for name in lost:
+        names = []
+        for name in self._with_rows:
+            files = {each.base.instant_time for each in table.slices(timeline, name) if each.base is not None}
+            # Not by a compaction: one that has merged the records leaves nothing to withdraw, which is told apart.
+            made = filter(None, (timeline.find(time, Action.DELTA_COMMIT) for time in files))
+            if any(_completed(each) > _completed(undone) for each in made):
+                names.append(name)
+        self._drop_those(names, "it was made when what is undone had been written")
+
+    @property
+    def _with_rows(self) -> list[str]:
+        """The partitions whose records cannot be computed from single files."""
+        names = read_table_config(self.storage).metadata_partitions
+        return [name for name in names if can_drop(name) and name not in (COLUMN_STATS, BLOOM_FILTERS)]
+
+    def _drop_those(self, names: Sequence[str], reason: str) -> None:
+        for name in names:
             log.warning(
                 "metadata.index.dropped",
                 partition=name,
-                reason="a compaction of the metadata table has merged the records of what is undone; Apache Hudi "
-                "creates the index again when it is configured to",
+                reason=f"{reason}; Apache Hudi creates the index again when it is configured to",
             )
-        drop_indexes(self.storage, config, self._update, lost)
+        if names:
+            drop_indexes(self.storage, read_table_config(self.storage), self._update, names)
 
     def _completed_at(self, write: Callable[[MetadataTable], Instant | None]) -> str | None:
         """Write to the metadata table, if there is one; return the completion time of that."""
@@ -359,3 +379,8 @@ class MetadataTableKeeper:
         if names:
             self.dropped.update(before)
             self.dropped.difference_update((changes[PARTITIONS_KEY] or "").split(","))
+
+
+def _completed(instant: Instant) -> str:
+    """In layout 1 the times of the requests tell the order: what fills a new partition comes right after an action."""
+    return instant.completion_time or instant.requested_time

@@ -7,7 +7,7 @@ asks for the columns; this fixes what every use of the DataFrame reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -19,7 +19,6 @@ from hudi_py.snapshot.batches import Batches
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.snapshot.window import order_times
 from hudi_py.spark.pieces import batches_of, in_tasks
-from hudi_py.spark.pushed import pieces_for
 from hudi_py.spark.python_sources import HAS_SOURCES, DataSource, DataSourceReader, InputPartition
 from hudi_py.spark.question import Question
 from hudi_py.spark.same_columns import check_types, fitted, opened
@@ -34,16 +33,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _TASKS: Final = 32  # the planning process does not know how many cores the cluster has
-_PUSHES: Final = "spark.sql.python.filterPushdown.enabled"
 _BATCH: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 def register(spark: SparkSession) -> None:
     """
     Make the format ``hudi_py`` known to a session of Spark 4, for ``spark.read`` and ``spark.readStream``.
-
-    Where the session pushes filters into data sources in Python (``spark.sql.python.filterPushdown.enabled``, from
-    Spark 4.1 on), those of queries choose the files that are opened.
 
     Raises:
         ConfigError: It is an older Spark, or Arrow batches of the session have no limit, which Spark refuses for data
@@ -63,9 +58,7 @@ def register(spark: SparkSession) -> None:
         )
     if not is_of_connect(spark):
         use_own_python(spark)
-    pushes = str(spark.conf.get(_PUSHES, "false")).lower() == "true"
-    # Spark refuses a reader that takes filters in a session that does not push them.
-    spark.dataSource.register(HudiPushedSource if pushes else HudiDataSource)
+    spark.dataSource.register(HudiDataSource)
 
 
 class HudiDataSource(DataSource):  # type: ignore[misc]
@@ -125,9 +118,6 @@ class HudiDataSource(DataSource):  # type: ignore[misc]
         else:
             batches = fitted(found, schema).batches(table)
         check_types(batches, schema)
-        return self._reads(batches)
-
-    def _reads(self, batches: Batches) -> HudiReader:
         return HudiReader(batches)
 
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802  # Spark's name
@@ -155,6 +145,9 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]
     """
     One read; Spark sends it to the executors without what it plans.
 
+    It takes no filters: Spark 4.1 and later (seen in 4.3.0) read the partitions that were chosen for one query of a
+    DataFrame for its other queries, too, so that files which a filter rules out would be missing there.
+
     Args:
         batches: What is read.
     """
@@ -173,28 +166,3 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]
         """The rows of one task, on an executor."""
         # Spark asks in this way where there is no partition at all.
         return iter(()) if partition is None else batches_of(self._found.read, partition.value)
-
-
-class HudiPushedSource(HudiDataSource):
-    """The same, for sessions that push filters."""
-
-    def _reads(self, batches: Batches) -> HudiReader:
-        return HudiPushedReader(batches)
-
-
-class HudiPushedReader(HudiReader):
-    """
-    One read of a query with filters, which choose files and are applied by Spark again.
-
-    Args:
-        batches: What is read.
-    """
-
-    def __init__(self, batches: Batches) -> None:
-        super().__init__(batches)
-        self._batches = batches
-
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802  # Spark's name
-        """Takes all of them for the choice of files, and leaves all of them to Spark."""
-        self._found = pieces_for(self._batches, filters)
-        return filters

@@ -187,7 +187,9 @@ class S3Backend:
             found = self._call("get_object_tagging", Key=self._key(path))["TagSet"]
             tags = [each for each in found if each["Key"] != key]
             tags += [] if value is None else [{"Key": key, "Value": value}]
-            if tags != found:
+            if found and not tags:  # servers refuse a set without any
+                self._call("delete_object_tagging", Key=self._key(path))
+            elif tags != found:
                 self._call("put_object_tagging", Key=self._key(path), Tagging={"TagSet": tags})
         except FileNotFoundError:
             return False

@@ -46,6 +46,17 @@ def test_a_tag_is_put_on_and_taken_off_and_other_tags_stay(tagging, backend):
 
 
 @pytest.mark.parametrize("backend", ["memory", "s3"])
+def test_the_only_tag_is_taken_off(tagging, backend):
+    """As an undo does with each file; twice is once."""
+    storage, tags = tagging(backend)
+    storage.replace("p/a", b"1")
+    storage.tag_many(["p/a"], EXPIRED)
+    for _ in range(2):
+        assert storage.tag_many(["p/a"], EXPIRED, remove=True) == {"p/a": True}
+    assert tags("p/a") == {}
+
+
+@pytest.mark.parametrize("backend", ["memory", "s3"])
 def test_a_moved_object_keeps_its_tags_and_one_written_again_has_none(tagging, backend):
     """So a tag has to be taken off before a file is put back into a table."""
     storage, tags = tagging(backend)

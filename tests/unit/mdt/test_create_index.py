@@ -106,6 +106,30 @@ def test_a_rollback_makes_no_index(plain):
     assert [] == [each for each in writes.open_table(storage).check() if each.severity.name != "INFO"]
 
 
+@pytest.mark.parametrize("verb", ["rollback", "restore"])
+def test_an_index_made_since_goes_with_a_commit_that_is_undone(plain, verb):
+    """Its base files have the rows of that commit, which nothing takes out of them; an index made before stays."""
+    storage = MemoryStorage.from_files(plain)
+    settings = {"hoodie.metadata.enable": True}
+    first = writes.open_table(storage).timeline.commits.completed()[-1].requested_time
+    writes.upsert(storage, writes.CHANGES, **settings)
+    undone = writes.open_table(storage).timeline.commits.completed()[-1].requested_time
+    if verb == "restore":
+        writes.open_table(storage).create_savepoint(first)
+    writes.upsert(storage, [{"id": "d", "region": "us", "ts": 3}], **settings, **ASKED)
+    latest = writes.open_table(storage).timeline.commits.completed()[-1].requested_time
+    if verb == "restore":
+        writes.open_table(storage, **settings).restore(first)
+    else:
+        writes.open_table(storage, **settings).rollback(latest)
+        assert len(places(storage)) == 3
+        writes.open_table(storage, **settings).rollback(undone)
+    assert RECORD_INDEX not in writes.open_table(storage).config.metadata_partitions
+    assert writes.rows_of(storage) == writes.OLD
+    writes.upsert(storage, writes.CHANGES, **settings, **ASKED)
+    assert_true(storage)
+
+
 def test_a_file_whose_time_is_no_date_has_no_place(plain):
     """As those of a bootstrap: the index has the date of each row's file. Refused before anything is created."""
     time = writes.open_table(MemoryStorage.from_files(plain)).timeline.writes.completed()[0].requested_time

@@ -10,8 +10,10 @@ from hudi_py.errors import ConfigError
 from hudi_py.model.instant import State
 from hudi_py.model.instant_time import parse_instant_time
 from hudi_py.services.maintenance.service import Chore
+from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.table import Table
 from hudi_py.timeline import quarantine
+from hudi_py.timeline.heartbeat import FOLDER as HEARTBEATS
 from support.tables import NOW, TableBuilder, at, data_files
 
 SETTINGS = {"hoodie.clean.commits.retained": 1, "hoodie_py.clean.quarantine": True, "hoodie_py.quarantine.grace": "1h"}
@@ -142,3 +144,22 @@ def test_what_rollbacks_of_failed_writes_delete_counts_too():
     clean = steps(opened(builder, **settings).maintain(max_deletes=3))[Chore.CLEAN]
     assert clean.found.why.startswith("clean ")
     assert before[0] - 6 <= lying(builder)[0] < before[0] - 3
+
+
+def test_a_run_looks_for_failed_writes_once():
+    """Each look at the heartbeats of pending writes is a request; a clean by itself has its own."""
+    looks = []
+
+    class Heard(DelegatingStorage):
+        def list(self, folder, *, details=False):
+            looks.append(folder)
+            return super().list(folder, details=details)
+
+    builder = history()
+    builder.commit(at(15), {"r0": ["h"]}, state=State.INFLIGHT)
+    builder.storage.replace(f"{HEARTBEATS}/{at(15)}", b"")
+    settings = {**SETTINGS, "hoodie.clean.failed.writes.policy": "LAZY"}
+    for run in (Table.maintain, Table.clean):
+        run(Table(Heard(builder.storage), settings=settings, clock=builder.clock))
+        assert looks.count(HEARTBEATS) == 1
+        looks.clear()
