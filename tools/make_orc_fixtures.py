@@ -10,12 +10,9 @@ on read such tables with ``spark.sql.orc.enableVectorizedReader=false`` only (do
 from __future__ import annotations
 
 import argparse
-import base64
 import datetime as dt
-import json
 import re
 import sys
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from decimal import Decimal
@@ -29,7 +26,7 @@ import pyarrow as pa  # noqa: E402 - the others need the path
 from real_hudi import RealHudi, RealHudiError  # noqa: E402
 
 import hudi_py  # noqa: E402
-from support.fixtures import FOLDER, HASHED_META, row_hash  # noqa: E402
+from support.fixtures import pack_combined  # noqa: E402
 
 _UTC: Final = dt.timezone.utc
 _TIMES: Final = pa.timestamp("us", "UTC")
@@ -71,22 +68,17 @@ def main() -> None:
 def make(hudi: RealHudi, path: Path) -> None:
     """Write one table, ask for its rows, and pack both."""
     write(hudi, path)
-    reads: dict[str, Any] = {"as_of": {}, "incremental": []}
+    pack_combined(path, hudi.version, answers(hudi, path))
+
+
+def answers(hudi: RealHudi, path: Path) -> Iterator[tuple[str, Any, Any, list[dict[str, Any]]]]:
+    """Each question, and the rows that Apache Hudi reads."""
     for kind, begin, end, options in questions(path):
         try:
-            told = _summary(hudi.read(path, meta=True, options=options))
+            rows = hudi.read(path, meta=True, options=options)
         except RealHudiError as error:
             raise SystemExit(f"{path.name}: {kind} {begin} {end}: {error}") from error
-        if kind == "as_of":
-            reads[kind][begin] = told
-        elif kind == "incremental":
-            reads[kind].append({"begin": begin, "end": end, **told})
-        else:
-            reads[kind] = told
-    target = FOLDER / "combined" / f"{path.name}-{hudi.version}"
-    with tarfile.open(f"{target}.tar.gz", "w:gz") as archive:
-        archive.add(path, path.name, filter=lambda member: None if member.name.endswith(".crc") else member)
-    Path(f"{target}.expected.json").write_text(json.dumps({"reads": reads}) + "\n", encoding="utf-8")
+        yield kind, begin, end, [_shown(row) for row in rows]
 
 
 def write(hudi: RealHudi, path: Path) -> None:
@@ -159,12 +151,6 @@ def _schema(integer: pa.DataType, floating: pa.DataType) -> pa.Schema:
 def _wider(rows: pa.Table) -> pa.Table:
     """The rows with a column more, and two of a wider type."""
     return rows.cast(_schema(pa.int64(), pa.float64())).append_column("z", pa.array(["new"] * rows.num_rows))
-
-
-def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    for row in rows:  # from hexadecimal digits to the form of the command line
-        row["y"] = None if row["y"] is None else base64.b64encode(bytes.fromhex(row["y"])).decode()
-    return {"rows": len(rows), "hash": row_hash([_shown(row) for row in rows], HASHED_META)}
 
 
 def _shown(value: Any) -> Any:

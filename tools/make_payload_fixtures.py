@@ -10,12 +10,10 @@ which the release fails are left out.
 from __future__ import annotations
 
 import argparse
-import base64
-import json
 import re
 import sys
-import tarfile
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +22,7 @@ sys.path[:0] = [str(_ROOT), str(_ROOT / "tests")]
 
 from real_hudi import RealHudi  # noqa: E402 - needs the path
 
-from support.fixtures import FOLDER, HASHED_META, row_hash  # noqa: E402
+from support.fixtures import pack_combined  # noqa: E402
 from support.payload_tables import PAYLOADS, answer, questions, write_table  # noqa: E402
 
 _SEED: Final = 1
@@ -45,32 +43,19 @@ def main() -> None:
 
 def make(hudi: RealHudi, folder: Path, name: str) -> None:
     """Write one table, ask for its rows, and pack both."""
-    short = "payload_" + re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.removesuffix("AvroPayload")).lower()
-    path = folder / short
+    path = folder / ("payload_" + re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.removesuffix("AvroPayload")).lower())
     times = write_table(hudi, path, name, _SEED)
-    reads: dict[str, Any] = {"as_of": {}, "incremental": []}
+    pack_combined(path, hudi.version, answers(hudi, path, times))
+
+
+def answers(hudi: RealHudi, path: Path, times: list[str]) -> Iterator[tuple[str, Any, Any, list[dict[str, Any]]]]:
+    """Each question, and the rows that Apache Hudi reads."""
     for kind, begin, end in questions(hudi, path, times):
         found = answer(hudi, path, kind, begin, end)
         if isinstance(found, str):  # docs/merge-on-read.md, Payload classes: what the release fails at, hudi_py shows
-            print(f"{short}: left out {kind} {begin} {end or ''}: {found[-200:]}", file=sys.stderr)
+            print(f"{path.name}: left out {kind} {begin} {end or ''}: {found[-200:]}", file=sys.stderr)
             continue
-        told = _summary(found)
-        if kind == "as_of":
-            reads[kind][begin] = told
-        elif kind == "incremental":
-            reads[kind].append({"begin": begin, "end": end, **told})
-        else:
-            reads[kind] = told
-    target = FOLDER / "combined" / f"{short}-{hudi.version}"
-    with tarfile.open(f"{target}.tar.gz", "w:gz") as archive:
-        archive.add(path, short, filter=lambda member: None if member.name.endswith(".crc") else member)
-    Path(f"{target}.expected.json").write_text(json.dumps({"reads": reads}) + "\n", encoding="utf-8")
-
-
-def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    for row in rows:  # from hexadecimal digits to the form of the command line
-        row["y"] = None if row["y"] is None else base64.b64encode(bytes.fromhex(row["y"])).decode()
-    return {"rows": len(rows), "hash": row_hash(rows, HASHED_META)}
+        yield kind, begin, end, found
 
 
 if __name__ == "__main__":

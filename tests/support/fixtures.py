@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import hashlib
 import json
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,32 @@ def unpack_combined(name: str, folder: Path) -> tuple[Path, dict[str, Any]]:
         archive.extractall(folder, filter="data")
     text = (FOLDER / "combined" / f"{name}.expected.json").read_text(encoding="utf-8")
     return folder / name.rpartition("-")[0], json.loads(text)["reads"]
+
+
+def pack_combined(path: Path, version: str, answers: Iterable[tuple[str, Any, Any, list[dict[str, Any]]]]) -> None:
+    """
+    Make a fixture of ``combined/``, as `unpack_combined` unpacks it.
+
+    Args:
+        path: Base path of the table; its name is that of the fixture.
+        version: Of Apache Hudi.
+        answers: Of each question its kind, begin and end, and the rows that real Hudi reads, bytes as hexadecimals.
+    """
+    reads: dict[str, Any] = {"as_of": {}, "incremental": []}
+    for kind, begin, end, rows in answers:
+        for row in rows:  # to the form of the command line
+            row["y"] = None if row["y"] is None else base64.b64encode(bytes.fromhex(row["y"])).decode()
+        told = {"rows": len(rows), "hash": row_hash(rows, HASHED_META)}
+        if kind == "as_of":
+            reads[kind][begin] = told
+        elif kind == "incremental":
+            reads[kind].append({"begin": begin, "end": end, **told})
+        else:
+            reads[kind] = told
+    target = FOLDER / "combined" / f"{path.name}-{version}"
+    with tarfile.open(f"{target}.tar.gz", "w:gz") as archive:
+        archive.add(path, path.name, filter=lambda member: None if member.name.endswith(".crc") else member)
+    Path(f"{target}.expected.json").write_text(json.dumps({"reads": reads}) + "\n", encoding="utf-8")
 
 
 @functools.cache
