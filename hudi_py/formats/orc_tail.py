@@ -73,11 +73,6 @@ class OrcTail:
     has_julian_days: bool
     metadata: dict[bytes, bytes] = attrs.field(repr=False)
 
-    @property
-    def num_rows(self) -> int:
-        """Number of rows."""
-        return sum(each.num_rows for each in self.stripes)
-
 
 def is_orc(stream: BinaryIO) -> bool:
     """Whether a file begins as ORC files do."""

@@ -83,16 +83,16 @@ class OrcFile:
         self._tail: OrcTail = read_tail(stream)
         size = stream.seek(0, os.SEEK_END)
         rows_max = max(PARQUET_ROWS_ALWAYS, size * PARQUET_ROWS_PER_BYTE_MAX)
-        if self._tail.num_rows > rows_max:
+        notes = {_NOTES.get(name, name): note for name, note in self._tail.metadata.items()}
+        self.metadata = OrcFooter(self._tail.stripes, notes)
+        if self.metadata.num_rows > rows_max:
             raise pa.ArrowInvalid(
-                f"{self._tail.num_rows} rows in {size} bytes: so small a file is read up to {rows_max} rows"
+                f"{self.metadata.num_rows} rows in {size} bytes: so small a file is read up to {rows_max} rows"
             )
         self._file = orc.ORCFile(stream)
         self._where = where
         self._few_distinct = frozenset(few_distinct)
         self.schema_arrow = pa.schema([field.with_type(_shown_type(field.type)) for field in self._file.schema])
-        notes = {_NOTES.get(name, name): note for name, note in self._tail.metadata.items()}
-        self.metadata = OrcFooter(self._tail.stripes, notes)
         self.num_row_groups = self.metadata.num_row_groups
 
     def iter_batches(

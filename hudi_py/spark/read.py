@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, reduce
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import attrs
 import pyarrow as pa
@@ -51,6 +51,7 @@ _Values: TypeAlias = tuple[Any, ...]
 """Names of columns, each with its value."""
 _Shown: TypeAlias = Callable[[str], Mapping[str, Any]]
 """Values of partition columns, by the partition's path."""
+_Key = TypeVar("_Key")
 _FRAMES_MAX: Final = 32
 """Of a DataFrame, which is planned anew for each."""
 _TASKS_MORE: Final = 2
@@ -220,17 +221,18 @@ def _is_parquet(file_slice: FileSlice) -> bool:
 
 def _by_values(shown: _Shown, slices: Sequence[FileSlice]) -> dict[_Values, list[FileSlice]]:
     """Slices by the values that their rows show instead of the stored ones."""
-    found: dict[_Values, list[FileSlice]] = {}
-    for each in slices:
-        found.setdefault(tuple(shown(each.partition_path).items()), []).append(each)
-    return found
+    return _grouped(slices, lambda path: tuple(shown(path).items()))
 
 
 def _by_columns(shown: _Shown, slices: Sequence[FileSlice]) -> dict[tuple[str, ...], list[FileSlice]]:
     """Slices by the columns that show values of their paths."""
-    found: dict[tuple[str, ...], list[FileSlice]] = {}
+    return _grouped(slices, lambda path: tuple(shown(path)))
+
+
+def _grouped(slices: Sequence[FileSlice], key: Callable[[str], _Key]) -> dict[_Key, list[FileSlice]]:
+    found: dict[_Key, list[FileSlice]] = {}
     for each in slices:
-        found.setdefault(tuple(shown(each.partition_path)), []).append(each)
+        found.setdefault(key(each.partition_path), []).append(each)
     return found
 
 

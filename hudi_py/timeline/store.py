@@ -22,7 +22,7 @@ from hudi_py.errors import (
     StorageError,
 )
 from hudi_py.formats.instant_encoder import SYNC_BYTES, InstantRecord, encode_record
-from hudi_py.model.files import OWN_FOLDER
+from hudi_py.model.files import METADATA_FOLDER, OWN_FOLDER
 from hudi_py.model.instant import Action, Instant, State, advance
 from hudi_py.model.instant_time import next_instant_time
 from hudi_py.runtime.clock import Clock, clock_of, zone_of
@@ -38,7 +38,6 @@ from hudi_py.timeline.timeline import Timeline, build_timeline
 from hudi_py.versions.layout import LAYOUT_V1, LAYOUT_V2
 
 _TIMES_FOLDER = f"{OWN_FOLDER}/times"
-_FIRST_FOLDER: Final = ".hoodie"
 _NEXT_FOLDER: Final = "timeline"
 """Where an upgrade moves the instants of layout 1."""
 _ATTEMPTS_MAX = 1000
@@ -196,12 +195,12 @@ class TimelineStore:
         """Why some instants of layout 2 may be elsewhere; those of layout 1 are looked for by `load`."""
         if self.layout is LAYOUT_V1:
             return []
-        names = sorted(entry.name for entry in self.storage.list(_FIRST_FOLDER) if not entry.is_folder)
+        names = sorted(entry.name for entry in self.storage.list(METADATA_FOLDER) if not entry.is_folder)
         left = next(filter(LAYOUT_V1.parse, names), None)
         if left is None:
             return []
         why = "lies where instants of table version 6 do, as if a downgrade went on or was interrupted"
-        return [f"{_FIRST_FOLDER}/{left} {why}; let Apache Hudi finish it"]
+        return [f"{METADATA_FOLDER}/{left} {why}; let Apache Hudi finish it"]
 
     def _refuse_folders(self, names: Iterable[str]) -> None:
         for instant in filter(None, map(self.layout.parse, sorted(names))):
