@@ -21,7 +21,6 @@ column of that name.
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
 from decimal import Decimal
 from typing import Final, NoReturn
 
@@ -42,6 +41,7 @@ from hudi_py.rows.condition import (
     all_of,
     any_of,
 )
+from hudi_py.rows.condition_times import day_of, moment_of
 
 OTHER_SPELLINGS: Final = {"==": "=", "<>": "!="}
 _DEPTH_MAX: Final = 100
@@ -247,7 +247,7 @@ class _Parser:
 
     def _moment(self, token: _Token, text: str) -> Value:
         try:
-            return date.fromisoformat(text.strip()) if token.word == "date" else moment_of(text)
+            return day_of(text) if token.word == "date" else moment_of(text)
         except ValueError:
             raise ConfigError(
                 f"{self._where(token.start)}: {text!r} is not a {token.word}; dates are written 2026-11-21, times "
@@ -282,16 +282,6 @@ class _Parser:
 
     def _where(self, start: int) -> str:
         return f"{self._text!r} is not a condition, at character {start + 1}"
-
-
-def moment_of(text: str) -> datetime:
-    """
-    A time in ISO 8601, with or without an offset.
-
-    Raises:
-        ValueError: The text is not a valid time.
-    """
-    return datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text.strip()))
 
 
 def _unquoted(text: str) -> str:

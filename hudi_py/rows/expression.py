@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from datetime import date
 from decimal import Decimal
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -26,7 +25,7 @@ from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import conform_array
 from hudi_py.formats.schema_evolution import new_fields
 from hudi_py.formats.stored_values import as_spark_casts
-from hudi_py.rows.condition_text import moment_of
+from hudi_py.rows.condition_times import day_of, moment_of
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:
@@ -223,7 +222,7 @@ def _number(text: str) -> _Evaluate:
 
 def _moment(kind: str, text: str) -> Any:
     try:
-        return date.fromisoformat(text) if kind == "date" else moment_of(text)
+        return day_of(text) if kind == "date" else moment_of(text)
     except ValueError:
         raise ConfigError(f"{text!r} is not a {kind}") from None
 

@@ -26,7 +26,8 @@ from hudi_py.errors import ConfigError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.model.instant_time import EPOCH
 from hudi_py.rows.condition import Value, Word
-from hudi_py.rows.condition_text import NUMBER, moment_of
+from hudi_py.rows.condition_text import NUMBER
+from hudi_py.rows.condition_times import day_of, moment_of
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 _LONG: Final = range(-(2**63), 2**63)
@@ -151,7 +152,7 @@ def _boolean(value: Any, arrow: pa.DataType) -> Operand | None:
 
 def _date(value: Any, arrow: pa.DataType) -> Operand | None:
     if isinstance(value, str):
-        return Operand(arrow, date.fromisoformat(value.strip()))
+        return Operand(arrow, day_of(value))
     return Operand(arrow, value) if isinstance(value, date) and not isinstance(value, datetime) else None
 
 

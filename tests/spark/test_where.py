@@ -29,7 +29,16 @@ VALUES = {
     ],
     ("dec", pa.decimal128(9, 2), "decimal(20,4)"): [Decimal("-1.25"), Decimal("0.00"), Decimal("12.50"), None],
 }  # fmt: skip
-MORE = {"dec": ["0.005", "12.5", "1e3"], "i": ["8"], "l": ["-3"], "day": ["2000-01-01"]}
+MORE = {
+    "dec": ["0.005", "12.5", "1e3"],
+    "i": ["8"],
+    "l": ["-3"],
+    "day": ["2000-01-01", "2024-2-29", "2024-02", "2024"],
+    "t": [
+        "2024-1-1", "2024-01", "2024-01-01 01:02", "2024-1-1 1:2:3.000004", "2024-01-01T02:02:03.000004999+1",
+        "2024-1-1 2:2:3.000004 Europe/Paris", "2023-12-31 20:02:03.000004 GMT-5",
+    ],
+}  # fmt: skip
 SETTINGS = {
     "session.timeZone": "UTC",
     "inMemoryColumnarStorage.partitionPruning": "false",  # its own bounds forget NaN

@@ -99,7 +99,7 @@ def test_texts_have_one_meaning(text, condition):
         ("a = 'x", 5, "a quote that is not closed"),
         ("a = it's", 7, "a quote that is not closed"),
         ("a = 'x' --", 9, "expected and, or, or the end"),
-        ("a = date '2024'", 5, "'2024' is not a date"),
+        ("a = date '20240101'", 5, "'20240101' is not a date"),
         ("a = timestamp 'noon'", 5, "'noon' is not a timestamp"),
         (f"{'(' * 101}a = 1{')' * 101}", 101, "more than 100 levels"),
     ],
