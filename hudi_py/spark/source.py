@@ -21,10 +21,10 @@ from hudi_py.snapshot.window import order_times
 from hudi_py.spark.pieces import batches_of, in_tasks
 from hudi_py.spark.python_sources import HAS_SOURCES, DataSource, DataSourceReader, InputPartition
 from hudi_py.spark.question import Question
-from hudi_py.spark.same_columns import check_types, fitted, opened
+from hudi_py.spark.same_columns import check_types, fitted, opened, refuse_not_null
 from hudi_py.spark.schema import spark_schema
 from hudi_py.spark.session import check_session, is_of_connect, use_own_python
-from hudi_py.spark.source_options import LATEST, source_options
+from hudi_py.spark.source_options import LATEST, READS_ONLY, source_options
 from hudi_py.spark.stream import HudiStreamReader
 from hudi_py.table import Table
 
@@ -111,6 +111,7 @@ class HudiDataSource(DataSource):  # type: ignore[misc]
         """
         if self._asked.question.start == LATEST:
             raise ConfigError("start is latest, which only a stream can begin with; give a time")
+        refuse_not_null(schema)
         table = opened(self._asked)
         found = self._pinned or self._settle(table)
         if isinstance(found, Snapshot):
@@ -128,6 +129,14 @@ class HudiDataSource(DataSource):  # type: ignore[misc]
             ConfigError: An option asks for a snapshot.
         """
         return HudiStreamReader(self._asked, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> Any:  # Spark's signature
+        """Raises `ConfigError`: rows are written by `hudi_py.WriteClient`."""
+        raise ConfigError(READS_ONLY)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802
+        """As `writer`."""
+        raise ConfigError(READS_ONLY)
 
 
 def settled(question: Question, table: Table) -> Question:

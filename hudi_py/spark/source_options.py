@@ -20,6 +20,11 @@ _AS_OF_ELSEWHERE: Final = ("timestampasof", "versionasof", "as.of.instant")
 """How Spark's own sources and Apache Hudi name `as_of`."""
 _CATALOG: Final = "provider"
 """Spark says it, with owner and location, where a table is made in its catalog."""
+_OF_SINKS: Final = "checkpointlocation"
+READS_ONLY: Final = (
+    "the format hudi_py only reads; write with hudi_py.WriteClient(spark, LOCATION, settings).upsert(rows), "
+    "the rows of a stream so in foreachBatch; nothing was created"
+)
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
@@ -56,9 +61,14 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
             "tables of Spark's catalog (CREATE TABLE ... USING hudi_py) are not served: Spark 4 reads them without "
             "their location. Make a view: CREATE TEMPORARY VIEW NAME USING hudi_py OPTIONS (path 'LOCATION')"
         )
+    if _OF_SINKS in given:
+        raise ConfigError(f"checkpointLocation is an option of writeStream: {READS_ONLY}")
     location = given.pop("path", None)
     if not location:
-        raise ConfigError('no table is named: spark.read.format("hudi_py").load(LOCATION)')
+        # Spark asks so for one path that is missing, for several, and for tables of its catalog that it wants to fill.
+        raise ConfigError(
+            f'no single table is named: spark.read.format("hudi_py").load(LOCATION). To write: {READS_ONLY}'
+        )
     storage = {name.removeprefix(_STORAGE): given.pop(name) for name in list(given) if name.startswith(_STORAGE)}
     settings = {name: given.pop(name) for name in list(given) if name.startswith(_SETTINGS)}
     asked: dict[str, Any] = {name: given.pop(name) for name in _TEXTS if given.get(name)}

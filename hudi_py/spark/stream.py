@@ -24,7 +24,7 @@ from hudi_py.snapshot.following import next_begin, progress_at
 from hudi_py.snapshot.progress import Progress, decoded
 from hudi_py.spark.pieces import batches_of, in_tasks
 from hudi_py.spark.python_sources import DataSourceStreamReader, InputPartition
-from hudi_py.spark.same_columns import check_types, fitted, opened
+from hudi_py.spark.same_columns import check_types, fitted, opened, refuse_not_null
 from hudi_py.spark.source_options import LATEST, SourceOptions
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         schema: The columns as announced to Spark.
 
     Raises:
-        ConfigError: An option asks for a snapshot, or for an end.
+        ConfigError: An option asks for a snapshot, or for an end; or the columns are said never to be null.
         RefusedError: Nothing was ever written to the table, so that its columns are unknown.
     """
 
@@ -60,6 +60,7 @@ class HudiStreamReader(DataSourceStreamReader):  # type: ignore[misc]
             raise RefusedError(
                 f"{asked.location} has no columns yet; begin the stream when something was written to it"
             )
+        refuse_not_null(schema)
         self._asked = asked
         self._schema = schema
         self._table: Table | None = None

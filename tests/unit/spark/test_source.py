@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs Spark")
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, LongType, MapType, StructField, StructType
 
 from hudi_py.errors import ConfigError, HudiError, RefusedError
 from hudi_py.spark.question import Question
@@ -158,6 +158,41 @@ def test_columns_of_another_type_are_no_columns_of_the_query(storage):
     reader = HudiStreamReader(source_options({"path": storage.root}), other)
     with pytest.raises(ConfigError, match="ts is bigint, not string"):
         reader.partitions({"time": ""}, reader.latestOffset())
+
+
+NEVER = StructType([StructField("b", LongType(), nullable=False)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        (NEVER, r"x\.b"),
+        (ArrayType(NEVER), r"x\.element\.b"),
+        (ArrayType(LongType(), containsNull=False), r"x\.element"),
+        (MapType(LongType(), NEVER), r"x\.value\.b"),
+        (MapType(LongType(), LongType(), valueContainsNull=False), r"x\.value"),
+    ],
+)
+def test_columns_that_are_said_never_to_be_null_are_refused(storage, kind, path):
+    """Spark would not look for nulls then: 'is null' found none, and other queries failed inside of Spark."""
+    upsert(storage, [{"id": "a", "region": "eu", "ts": 1}])
+    made, _ = source(storage.root)
+    schemas = [(StructType([StructField("ts", LongType(), nullable=False)]), "ts"), (StructType().add("x", kind), path)]
+    for schema, name in schemas:
+        for plan in (made.reader, made.streamReader):
+            with pytest.raises(ConfigError, match=rf"that {name} is never null.*leave NOT NULL out"):
+                plan(schema)
+
+
+def test_writing_is_refused_with_the_way_to_write(storage):
+    """To files, to tables of Spark's catalog, of streams: Spark's words would be a method that is not implemented."""
+    made = HudiDataSource({"path": storage.root})
+    for write in (made.writer, made.streamWriter):
+        with pytest.raises(ConfigError, match=r"WriteClient\(spark.*nothing was created"):
+            write(StructType(), overwrite=False)
+    for options in ({}, {"path": storage.root, "checkpointLocation": "/nowhere"}):
+        with pytest.raises(ConfigError, match=r"WriteClient\(spark"):
+            HudiDataSource(options)
 
 
 def test_options_ask_what_arguments_ask(storage):
