@@ -12,6 +12,7 @@ from typing import Final
 
 from hudi_py.errors import CorruptMetadata
 from hudi_py.mdt.changes import ListingChanges, changes_of_clean, changes_of_commit, records_of
+from hudi_py.mdt.table import archived_before
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import INIT_TIME
 from hudi_py.model.records import CleanMetadata, CommitMetadata
@@ -37,7 +38,7 @@ def unrecorded(timeline: Timeline, metadata: Timeline) -> tuple[Instant, ...]:
     recorded = metadata.completed(Action.DELTA_COMMIT)
     known = {i.requested_time for i in recorded}
     firsts = [i for i in recorded if is_first_listing(i)]
-    start = metadata.writes.instants[0].requested_time if metadata.writes.instants else ""
+    start = archived_before(metadata.writes) or ""
     return tuple(
         instant
         for instant in timeline.completed()

@@ -210,8 +210,22 @@ def is_archived(timeline: Timeline, requested_time: str) -> bool:
     """
     if requested_time.startswith(INIT_TIME):
         return True
-    times = (instant.requested_time for instant in timeline.instants)
-    return any(requested_time < time for time in times if not time.startswith(INIT_TIME))
+    start = archived_before(timeline)
+    return start is not None and requested_time < start
+
+
+def archived_before(timeline: Timeline) -> str | None:
+    """
+    Time before which the metadata table's instants may be archived: of its first active one that is not of zeros.
+
+    Or the time at which one of zeros was made that is active: archived are the smallest times first.
+    """
+    zeros = [instant for instant in timeline.instants if instant.requested_time.startswith(INIT_TIME)]
+    if len(zeros) == len(timeline.instants):
+        return None
+    # Zeros are in front of all others.
+    made = (instant.completion_time for instant in zeros)
+    return min([timeline.instants[len(zeros)].requested_time, *filter(None, made)])
 
 
 def _read_config(storage: Storage) -> TableConfig:

@@ -8,7 +8,7 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.mdt.table import FILES_PARTITION, MetadataTable
+from hudi_py.mdt.table import FILES_PARTITION, MetadataTable, is_archived
 from hudi_py.model.instant import Action, Instant
 from hudi_py.runtime.log import log
 from hudi_py.timeline.properties_file import read_table_config
@@ -37,7 +37,7 @@ def prepare_metadata_table(keeper: MetadataTableKeeper, targets: Iterable[Instan
     if completed and FILES_PARTITION in config.metadata_partitions:
         known = MetadataTable(keeper.storage, keeper.clock).store.load()
         # Not one that is older than its timeline: that one is compacted, and its files are recorded as deleted.
-        unknown = [t for t in completed if known.find(t, Action.DELTA_COMMIT) is None and not known.is_before_start(t)]
+        unknown = [t for t in completed if known.find(t, Action.DELTA_COMMIT) is None and not is_archived(known, t)]
         if unknown:
             log.warning("metadata_table.dropped", why="it does not know a write that is undone", instant=unknown[0])
             settings = keeper.settings.merged({keys.METADATA_ENABLED.name: False})

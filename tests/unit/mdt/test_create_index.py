@@ -10,7 +10,8 @@ from hudi_py.mdt.create_index import IndexSizing
 from hudi_py.mdt.create_missing import create_index_of_rows, rows_to_index
 from hudi_py.mdt.lookup import RECORD_INDEX
 from hudi_py.mdt.removal import drop_indexes
-from hudi_py.mdt.table import INIT_TIME, MetadataTable
+from hudi_py.mdt.table import INIT_TIME, MetadataTable, is_archived
+from hudi_py.model.instant import Action
 from hudi_py.runtime.clock import SystemClock
 from hudi_py.storage.local import LocalStorage
 from hudi_py.storage.memory import MemoryStorage
@@ -180,6 +181,21 @@ def test_what_is_archived_stays_completed(time):
     (found,) = table.slices(timeline, "expr_index_day")
     assert found.base is not None
     assert found.base.name == name
+
+
+def test_what_is_gone_from_the_middle_is_not_archived():
+    """As a delta commit that was rolled back: a file of it that came late would count for ever."""
+    storage = writes.create_table(9)
+    for _ in range(2):
+        writes.upsert(storage, writes.OLD, **ASKED)
+    table = MetadataTable(storage)
+    timeline = table.store.load()
+    first, last = (each.requested_time for each in timeline.completed(Action.DELTA_COMMIT)[-2:])
+    gone = str((int(first) + int(last)) // 2)
+    assert first < gone < last
+    assert [is_archived(timeline, each) for each in ("20200101000000000", gone)] == [True, False]
+    table.storage.create_new(f"expr_index_day/expr-index-day-0000-0_0-5-7_{gone}.hfile", b"")
+    assert [each.base for each in table.slices(timeline, "expr_index_day")] == [None]
 
 
 @pytest.mark.parametrize("release", ["1.0.2", "1.1.1", "1.2.0"])
