@@ -150,20 +150,26 @@ def update_properties(storage: Storage, changes: Mapping[str, str | None], clock
         ConflictError: Another process is rewriting them at this moment.
     """
     # First: changes made to a half-written file would be lost with it.
-    current = recover_properties(storage)
+    recover_properties(storage)
+    source, old = f"{storage.root}/{PROPERTIES_FILE}", storage.read(PROPERTIES_FILE)
+    current = parse_properties(old, source)
     # Keys that hudi_py does not know stay: they are settings of other writers.
     merged = {**current, **{key: value for key, value in changes.items() if value is not None}}
     for key in (key for key, value in changes.items() if value is None):
         merged.pop(key, None)
     if merged == current:
         return
-    now, old = clock.now(), storage.read(PROPERTIES_FILE)
+    now = clock.now()
     content = _format(_with_checksum(merged), now, "Updated at")
     keep_copy(storage, old, now)
     try:
         storage.create_new(BACKUP_FILE, old)
     except AlreadyExists as error:
         raise ConflictError(f"{storage.root}/{BACKUP_FILE} appeared: another writer is changing the table") from error
+    # The lock may have been lost since they were read; from here on, the backup keeps others out.
+    if storage.read(PROPERTIES_FILE) != old:
+        storage.delete(BACKUP_FILE)
+        raise ConflictError(f"{source} was changed by another process at this moment; nothing was changed, try again")
     storage.replace(PROPERTIES_FILE, content)
     # Read back while the backup is still there: without it nothing could take the place of a torn file.
     _read_valid(storage, PROPERTIES_FILE)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from hudi_py.errors import HudiError
+from hudi_py.errors import ConflictError, HudiError
 from hudi_py.runtime.clock import SystemClock
 from hudi_py.storage.memory import MemoryStorage
+from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.timeline.properties_copies import FOLDER
 from hudi_py.timeline.properties_file import (
     BACKUP_FILE,
@@ -90,6 +91,41 @@ def test_rewriting_the_properties_interrupted_anywhere(record_property):
             assert without_copies(case.storage) == [PROPERTIES_FILE], case
     record_property("interruptions", count)
     assert count * EVERY > 15
+
+
+class Overtaken(DelegatingStorage):
+    """Before its *n*-th call another process, which holds the lock by now, rewrites the properties."""
+
+    def __init__(self, inner, n):
+        super().__init__(inner)
+        self.n, self.is_last = n, False
+
+    def _around(self, verb, paths, call):
+        self.n -= 1
+        if self.n == 0:
+            # What comes after the last look cannot be kept apart, here and in Apache Hudi.
+            self.is_last = (verb, paths) == ("replace", (PROPERTIES_FILE,)) or self.inner.size(BACKUP_FILE) is not None
+            update_properties(self.inner, {"c": "theirs"}, SystemClock())
+        return call()
+
+
+def test_properties_that_changed_in_a_process_s_sleep_are_not_put_back():
+    """Neither change is lost, or the later one is told to try again."""
+    number, kept = 1, 0
+    while True:
+        overtaken = Overtaken(fresh(), number)
+        try:
+            update_properties(overtaken, {"b": "new"}, SystemClock())
+        except ConflictError as error:
+            assert "try again" in str(error), number
+            update_properties(overtaken, {"b": "new"}, SystemClock())
+        if overtaken.n > 0:
+            break
+        if not overtaken.is_last:
+            kept += 1
+            assert without_checksum(overtaken.inner) == {**OLD, "b": "new", "c": "theirs"}, number
+        number += 1
+    assert kept > 5
 
 
 def without_copies(storage):
