@@ -180,7 +180,7 @@ class TableLeases(TableView):
         from hudi_py.services.lease.service import LeaseService
         from hudi_py.services.savepoint.service import SavepointService
 
-        keeper = MetadataTableKeeper(self.storage, self.settings, self._store.clock)
+        keeper = MetadataTableKeeper(self.storage, self.settings, self._store.clock, self._store.lock)
         savepoints = SavepointService(contents=self._contents, table=self.config, metadata_table=keeper)
         return LeaseService(contents=self._contents, savepoints=savepoints)
 

@@ -316,8 +316,9 @@ class TableServices:
         """Return the service that compacts, cleans and archives the metadata table."""
         from hudi_py.services.upkeep.service import UpkeepService
 
+        store = self._table.contents.store
         return UpkeepService(
-            storage=self._table.storage, settings=self._table.settings, clock=self._table.contents.store.clock
+            storage=self._table.storage, settings=self._table.settings, clock=store.clock, lock=store.lock
         )
 
     def run_upkeep(self) -> None:
@@ -467,7 +468,8 @@ class TableServices:
         """The keeper, which updates the metadata table with every action on the table."""
         from hudi_py.mdt.keeper import MetadataTableKeeper
 
-        return MetadataTableKeeper(self._table.storage, self._table.settings, self._table.contents.store.clock)
+        store = self._table.contents.store
+        return MetadataTableKeeper(self._table.storage, self._table.settings, store.clock, store.lock)
 
     def clean_config(self, *, now: datetime | None = None, **options: Unpack[CleanOptions]) -> CleanConfig:
         """

@@ -28,6 +28,7 @@ from hudi_py.model.instant_time import INIT_TIME
 from hudi_py.model.records import CommitMetadata, RuntimeStats, WriteStat
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.lock import NO_LOCK, Lock
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Prepared
 
@@ -52,6 +53,7 @@ def create_metadata_table(
     update_properties: UpdateProperties,
     *,
     clock: Clock | None = None,
+    lock: Lock = NO_LOCK,
 ) -> MetadataTable:
     """
     Create the metadata table, with the `files` partition only.
@@ -65,6 +67,7 @@ def create_metadata_table(
         listing: Partition path to file name to exact size in bytes, of every partition and every file there is.
         update_properties: See `UpdateProperties`.
         clock: Gives completion times.
+        lock: The table's lock.
 
     Returns:
         The new metadata table; the caller reads the table's properties again.
@@ -80,10 +83,11 @@ def create_metadata_table(
             f"{pending[0]} is not finished; finish it or roll it back before the metadata table is created"
         )
     # What an earlier attempt left, or a metadata table that was switched off: its log files would count as current.
+    lock.check()  # the files were listed meanwhile, and another process may have created one that is in use
     storage.delete_folder(METADATA_TABLE_FOLDER)
     properties = format_properties(_properties(config), ("Properties of the metadata table",))
     storage.create_new(f"{METADATA_TABLE_FOLDER}/.hoodie/hoodie.properties", properties)
-    table = MetadataTable(storage, clock)
+    table = MetadataTable(storage, clock, lock)
     _fill(table, data_timeline, listing)
     update_properties({PARTITIONS_KEY: FILES_PARTITION, PARTITIONS_INFLIGHT_KEY: ""})
     return table

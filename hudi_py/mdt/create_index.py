@@ -99,6 +99,7 @@ def create_record_index(
         places: See `places_of_rows`.
         sizing: See `IndexSizing`.
     """
+    table.store.lock.check()  # all rows were read meanwhile, and another process may have made one that is in use
     storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{RECORD_INDEX}")
     metadata = table.store.load()
     for instant in metadata.pending(Action.DELTA_COMMIT):

@@ -17,6 +17,7 @@ from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.lock import NO_LOCK, Lock
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
 
@@ -24,7 +25,9 @@ Update = Callable[[Mapping[str, str | None]], None]
 """Changes properties of the data table."""
 
 
-def create_files_partition(storage: Storage, config: TableConfig, update: Update, clock: Clock) -> None:
+def create_files_partition(
+    storage: Storage, config: TableConfig, update: Update, clock: Clock, lock: Lock = NO_LOCK
+) -> None:
     """Create the metadata table with the listing of all files; not while an instant is pending."""
     timeline = TimelineStore(storage, config, clock).load()
     if timeline.pending():
@@ -34,7 +37,7 @@ def create_files_partition(storage: Storage, config: TableConfig, update: Update
         path: {entry.name: entry.size_bytes or 0 for entry in entries if is_data_file(entry.name)}
         for path, entries in walk_partitions(storage, details=True)
     }
-    create_metadata_table(storage, config, timeline, listing, update, clock=clock)
+    create_metadata_table(storage, config, timeline, listing, update, clock=clock, lock=lock)
 
 
 def rows_to_index(
@@ -58,7 +61,12 @@ def rows_to_index(
 
 
 def create_index_of_rows(
-    storage: Storage, places: Mapping[str, RecordLocation], settings: Settings, update: Update, clock: Clock
+    storage: Storage,
+    places: Mapping[str, RecordLocation],
+    settings: Settings,
+    update: Update,
+    clock: Clock,
+    lock: Lock = NO_LOCK,
 ) -> None:
     """Create the record index from the places that `rows_to_index` found."""
     # Read again: creating the metadata table has changed the properties.
@@ -71,7 +79,7 @@ def create_index_of_rows(
     create_record_index(
         storage,
         config,
-        MetadataTable(storage, clock),
+        MetadataTable(storage, clock, lock),
         timeline,
         update,
         places,

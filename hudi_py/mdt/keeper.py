@@ -43,6 +43,7 @@ from hudi_py.model.records import CleanMetadata, CommitMetadata, RollbackMetadat
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
+from hudi_py.timeline.lock import NO_LOCK, Lock
 from hudi_py.timeline.properties_file import (
     BACKUP_FILE,
     read_table_config,
@@ -67,12 +68,14 @@ class MetadataTableKeeper:
         storage: The data table's storage.
         settings: ``hoodie.metadata.enable``: unset keeps the table as it is, ``false`` drops, ``true`` creates.
         clock: Gives completion times.
+        lock: The table's lock, which the caller holds; asked for again right before something is changed.
         dropped: Names of the partitions that this object has dropped from the metadata table and not made again.
     """
 
     storage: Storage
     settings: Settings
     clock: Clock
+    lock: Lock = NO_LOCK
     dropped: set[str] = attrs.field(factory=set, init=False, eq=False, repr=False)
 
     def prepare(self, *, writes_data: bool, makes_index: bool = True) -> None:
@@ -114,9 +117,9 @@ class MetadataTableKeeper:
                 kept = kept_partitions(self.storage, config) | kept_indexes(self.storage, config)
                 disable_unmaintained_partitions(self.storage, config, self._update, kept=kept)
         elif writes_data and (self.settings[keys.METADATA_ENABLED] or self.settings[keys.RECORD_INDEX_ENABLED]):
-            create_files_partition(self.storage, config, self._update, self.clock)
+            create_files_partition(self.storage, config, self._update, self.clock, self.lock)
         if places is not None:
-            create_index_of_rows(self.storage, places, self.settings, self._update, self.clock)
+            create_index_of_rows(self.storage, places, self.settings, self._update, self.clock, self.lock)
 
     def columns_to_range(self, timeline: Timeline, schema: pa.Schema, *, is_widened: bool) -> tuple[str, ...]:
         """
@@ -370,9 +373,11 @@ class MetadataTableKeeper:
         config = read_table_config(self.storage)
         if FILES_PARTITION not in config.metadata_partitions:
             return None
-        return MetadataTable(self.storage, self.clock)
+        return MetadataTable(self.storage, self.clock, self.lock)
 
     def _update(self, changes: Mapping[str, str | None]) -> None:
+        # What is changed was read some time ago, and folders are deleted next.
+        self.lock.check()
         names = PARTITIONS_KEY in changes
         before = read_table_config(self.storage).metadata_partitions if names else ()
         update_properties(self.storage, changes, self.clock)

@@ -23,6 +23,7 @@ from hudi_py.model.instant_time import INIT_TIME
 from hudi_py.runtime.clock import Clock
 from hudi_py.storage.base import Storage
 from hudi_py.storage.folder import FolderStorage
+from hudi_py.timeline.lock import NO_LOCK, Lock, LockOfTable
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.versions.format import TableFormat
@@ -73,16 +74,17 @@ class MetadataTable:
     Args:
         storage: The data table's storage.
         clock: Gives completion times.
+        lock: The table's lock, which is asked for again before each commit point.
 
     Raises:
         MetadataTableMissing: There is no metadata table.
         CorruptMetadata: Its properties make no sense.
     """
 
-    def __init__(self, storage: Storage, clock: Clock | None = None) -> None:
+    def __init__(self, storage: Storage, clock: Clock | None = None, lock: Lock = NO_LOCK) -> None:
         self.storage = FolderStorage(storage, METADATA_TABLE_FOLDER)
         self.config: TableConfig = _read_config(self.storage)
-        self.store = TimelineStore(self.storage, self.config, clock, of_data=False)
+        self.store = TimelineStore(self.storage, self.config, clock, lock=LockOfTable(lock), of_data=False)
 
     @property
     def table_version(self) -> int:

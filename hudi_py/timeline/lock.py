@@ -97,6 +97,25 @@ class NoLock:
 NO_LOCK: Final[Lock] = NoLock()
 
 
+class LockOfTable(NoLock):
+    """
+    The lock of a metadata table: that of its table, which whoever changes the metadata table holds already.
+
+    A process that was stopped for longer than its lock lasts would record there what another one has undone since.
+
+    Args:
+        lock: The lock of the table.
+    """
+
+    def __init__(self, lock: Lock) -> None:
+        self._lock = lock
+
+    def check(self) -> None:
+        """See `Lock`."""
+        if self._lock.is_used:
+            self._lock.check()
+
+
 @contextmanager
 def held_if_free(lock: Lock, purpose: str) -> Iterator[bool]:
     """Hold the lock for work that can be done another time; yields False if another writer keeps holding it."""

@@ -115,6 +115,11 @@ class TimelineStore:
         self._contents: dict[str, bytes] = {}
         self._passed_over: set[Instant] = set()
 
+    @property
+    def is_of_data(self) -> bool:
+        """Whether it is the timeline of a data table, not that of a metadata table."""
+        return self._is_of_data
+
     def is_passed_over_first(self, instant: Instant) -> bool:
         """Whether nobody has said before that this damaged instant is passed over; from now on somebody has."""
         is_first = instant not in self._passed_over

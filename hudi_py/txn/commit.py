@@ -294,7 +294,7 @@ def _look(store: TimelineStore) -> None:
     """Look, before an action begins, for what was not known when the table was opened."""
     store.lock.look()
     # A metadata table is moved with its table, whose writer has looked.
-    if store.lock is not NO_LOCK:
+    if store.is_of_data and store.lock is not NO_LOCK:
         store.refuse_if_moved()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from contextvars import Context
 from unittest import mock
 
@@ -11,10 +12,11 @@ from hudi_py.errors import ConflictError, ServiceFailed
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.txn.beginners import Beginners
 from support import writes
-from support.many_writers import contents, rows, service
+from support.many_writers import SEVERAL, contents, rows, service
 
 LOCK = ".hoodie/lock"
 METADATA = {"hoodie.metadata.enable": True}
+INDEXED = {**METADATA, "hoodie.metadata.record.index.enable": True, "hoodie.index.type": "RECORD_INDEX"}
 
 
 class Thief(DelegatingStorage):
@@ -31,8 +33,22 @@ class Thief(DelegatingStorage):
                 self.inner.delete(LOCK)  # its age is over
                 # It would wait for one that is only requested, until that goes on.
                 with mock.patch.object(Beginners, "of", return_value=None):
-                    Context().run(service(self.inner, **METADATA).write, rows(("a", "eu", 5)), "UPSERT")
+                    Context().run(self.goes_on)
         return call()
+
+    def goes_on(self):
+        service(self.inner, **METADATA).write(rows(("a", "eu", 5)), "UPSERT")
+
+
+class Heir(Thief):
+    """As `Thief`; the holder has been stopped for so long that it is taken for dead, too, and rolled back."""
+
+    def goes_on(self):
+        opened = writes.open_table(self.inner, **SEVERAL, **INDEXED)
+        for each in opened.timeline.writes.pending():
+            self.inner.delete(f".hoodie/.heartbeat/{each.requested_time}")
+        opened.rollback_failed_writes()
+        service(self.inner, **INDEXED).write(rows(("a", "eu", 5)), "UPSERT")
 
 
 @pytest.mark.parametrize("version", [6, 9])
@@ -53,4 +69,24 @@ def test_whatever_a_writer_without_its_lock_meets_it_writes_again(version):
             break
         assert contents(thief.inner) == [("eu", "a", 5), ("us", "b", 1), ("us", "n", 7)], number
         assert not [each for each in writes.open_table(thief.inner).check() if each.severity.name == "ERROR"], number
+    assert number > 10
+
+
+@pytest.mark.parametrize(("version", "operation"), [(6, "UPSERT"), (8, "INSERT"), (9, "UPSERT")])
+def test_a_writer_that_was_rolled_back_in_its_sleep_leaves_nothing_in_the_indexes(version, operation):
+    """What it records there would count as if its commit were archived: files that are gone, keys in groups of none."""
+    start = writes.create_table(version)
+    writes.upsert(start, writes.OLD, **INDEXED)
+    number = 0
+    while True:
+        number += 1
+        heir = Heir(start.copy(), number)
+        with contextlib.suppress(ServiceFailed):  # it is completed
+            service(heir, **INDEXED).write(rows(("n", "us", 7)), operation)
+        if heir.n > 0:
+            break
+        # By the index, which says where the key is.
+        service(heir.inner, **INDEXED).write(rows(("n", "us", 8)), "UPSERT")
+        assert contents(heir.inner) == [("eu", "a", 5), ("us", "b", 1), ("us", "n", 8)], number
+        assert not [each for each in writes.open_table(heir.inner).check() if each.severity.name == "ERROR"], number
     assert number > 10

@@ -35,6 +35,7 @@ from hudi_py.services.archive.service import ArchiveService
 from hudi_py.services.clean.service import CleanService
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.lock import NO_LOCK, Lock
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
@@ -57,11 +58,13 @@ class UpkeepService:
         storage: Storage of the data table.
         settings: Settings of the data table; with ``hoodie.metadata.enable=false`` nothing is done.
         clock: Source of instant times.
+        lock: The table's lock.
     """
 
     storage: Storage
     settings: Settings
     clock: Clock
+    lock: Lock = NO_LOCK
 
     def run(self) -> None:
         """
@@ -78,7 +81,7 @@ class UpkeepService:
         config = read_table_config(self.storage)
         if FILES_PARTITION not in config.metadata_partitions or self.settings[keys.METADATA_ENABLED] is False:
             return
-        table = MetadataTable(self.storage, self.clock)
+        table = MetadataTable(self.storage, self.clock, self.lock)
         metadata = table.store.load()
         # Asked first, because it costs no request: after most actions nothing is due.
         compacts = is_due(metadata, self.settings[keys.METADATA_COMPACT_DELTA_COMMITS_MAX])
@@ -89,13 +92,17 @@ class UpkeepService:
             return
         # Right behind a commit Hudi could not roll it back any more (rules/data-files 11.2).
         if compacts and _is_quiet(data_timeline):
-            MetadataTableKeeper(self.storage, self.settings, self.clock).compact(data_timeline)
+            MetadataTableKeeper(self.storage, self.settings, self.clock, self.lock).compact(data_timeline)
             metadata = table.store.load()
         if not _cleans(metadata):
             return
         cleaning = upkeep_clean_config(self.settings)
         has_suffix = table.format.metadata_table.clean_suffix is not None
-        store = _SuffixingStore(table.storage, table.config, self.clock) if has_suffix else table.store
+        store = (
+            _SuffixingStore(table.storage, table.config, self.clock, lock=table.store.lock, of_data=False)
+            if has_suffix
+            else table.store
+        )
         CleanService(
             contents=Contents(store),
             table=table.config,
