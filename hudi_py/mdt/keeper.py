@@ -11,7 +11,7 @@ Source: rules/data-files 10 and 11.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,10 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
+from hudi_py.config.table import TableConfig
+from hudi_py.errors import CorruptMetadata
 from hudi_py.fsview.listing import FolderListing
+from hudi_py.mdt.being_made import refuse_beside_maker
 from hudi_py.mdt.changes import ListingChanges, changes_of_clean, changes_of_commit, changes_of_rollback
 from hudi_py.mdt.compaction import compact, is_due
 from hudi_py.mdt.create_missing import create_files_partition, create_index_of_rows, rows_to_index
@@ -31,6 +34,9 @@ from hudi_py.mdt.removal import (
     disable_unmaintained_partitions,
     drop_indexes,
     drop_metadata_table,
+    leftovers,
+    partition_folders,
+    statistics_of,
 )
 from hudi_py.mdt.restoring import record_restore
 from hudi_py.mdt.shares import Encoded
@@ -92,6 +98,7 @@ class MetadataTableKeeper:
 
         Raises:
             RefusedError: Rows would be missing from an index that hudi_py does not maintain.
+            ConflictError: Another writer is just making an index; trying again helps.
             MetadataTableMissing: The properties name a metadata table that is not there.
         """
         if self.storage.size(BACKUP_FILE) is not None:  # a crash while the properties were rewritten
@@ -105,6 +112,10 @@ class MetadataTableKeeper:
             return
         if FILES_PARTITION in config.metadata_partitions:
             MetadataTable(self.storage, self.clock)  # raises if it is missing: nothing could be recorded at the end
+        is_seen = config.has_metadata_table and (writes_data or statistics_of(config))
+        folders = partition_folders(self.storage) if is_seen else ()
+        if self._drop_vanished(config, folders):
+            config = read_table_config(self.storage)
         # Before anything is created or dropped: it may refuse.
         is_made = writes_data and makes_index
         places = rows_to_index(self.storage, config, self.settings, self.clock) if is_made else None
@@ -115,7 +126,10 @@ class MetadataTableKeeper:
                 from hudi_py.mdt.kept_statistics import kept_partitions
 
                 kept = kept_partitions(self.storage, config) | kept_indexes(self.storage, config)
-                disable_unmaintained_partitions(self.storage, config, self._update, kept=kept)
+                if FILES_PARTITION in config.metadata_partitions and leftovers(config, kept, folders):
+                    table = MetadataTable(self.storage, self.clock)
+                    self._refuse_beside_maker(table, table.store.load())
+                disable_unmaintained_partitions(self.storage, config, self._update, folders=folders, kept=kept)
         elif writes_data and (self.settings[keys.METADATA_ENABLED] or self.settings[keys.RECORD_INDEX_ENABLED]):
             create_files_partition(self.storage, config, self._update, self.clock, self.lock)
         if places is not None:
@@ -149,7 +163,8 @@ class MetadataTableKeeper:
         log.info("metadata.statistics.dropped", reason="they cannot hold the values of the new columns or types")
         # Bounds of another type cannot be merged with those that are there, and a column without a record is taken for
         # one of nulls (rules/data-files 11.1): no statistics are better than these.
-        disable_unmaintained_partitions(self.storage, config, self._update, kept=kept_indexes(self.storage, config))
+        kept_ones, folders = kept_indexes(self.storage, config), partition_folders(self.storage)
+        disable_unmaintained_partitions(self.storage, config, self._update, folders=folders, kept=kept_ones)
         return ()
 
     def compact(self, timeline: Timeline) -> str | None:
@@ -196,6 +211,9 @@ class MetadataTableKeeper:
 
         Returns:
             A time that the commit's completion time has to exceed; None where there is nothing to keep.
+
+        Raises:
+            ConflictError: Another writer is just making an index, without the rows of this commit.
         """
 
         def of_keys(table: MetadataTable) -> dict[str, bytes | None]:
@@ -204,7 +222,9 @@ class MetadataTableKeeper:
             kept = KeptRecordIndex(storage=self.storage, table=table, timeline=timeline)
             return kept.of_commit(instant, metadata, tracked or {})
 
-        return self._record(timeline, instant, changes_of_commit(metadata), ranges or {}, of_keys)
+        return self._record(
+            timeline, instant, changes_of_commit(metadata), ranges or {}, of_keys, look=self._refuse_beside_maker
+        )
 
     def record_clean(self, timeline: Timeline, instant: Instant, metadata: CleanMetadata) -> str | None:
         """Record a clean that is about to complete; as `record_commit`."""
@@ -291,10 +311,11 @@ class MetadataTableKeeper:
         changes: ListingChanges,
         ranges: Ranges | None = None,
         of_keys: Callable[[MetadataTable], dict[str, bytes | None]] | None = None,
+        look: Callable[[MetadataTable, Timeline, str], None] | None = None,
     ) -> str | None:
         def write(table: MetadataTable) -> Instant:
             owed = self._owed(table, timeline, instant, changes, ranges, of_keys)
-            return write_delta_commit(table, timeline, instant.requested_time, changes, owed)
+            return write_delta_commit(table, timeline, instant.requested_time, changes, owed, look=look)
 
         return self._completed_at(write)
 
@@ -366,8 +387,29 @@ class MetadataTableKeeper:
     def _completed_at(self, write: Callable[[MetadataTable], Instant | None]) -> str | None:
         """Write to the metadata table, if there is one; return the completion time of that."""
         table = self._table()
-        done = None if table is None else write(table)
+        if table is None:
+            return None
+        try:
+            done = write(table)
+        except CorruptMetadata:  # before anything of it was written
+            if not self._drop_vanished(read_table_config(self.storage), partition_folders(self.storage)):
+                raise
+            done = write(table)
         return None if done is None else done.completion_time
+
+    def _drop_vanished(self, config: TableConfig, folders: Collection[str]) -> bool:
+        """
+        Drop the statistics that are named and have no folder; return whether there were any.
+
+        Nobody could write as long as they are named. Apache Hudi leaves a table so when it makes them while another
+        writer removes what it takes for left over.
+        """
+        names = [name for name in statistics_of(config) if name not in folders]
+        self._drop_those(names, "its folder is not there")
+        return bool(names)
+
+    def _refuse_beside_maker(self, table: MetadataTable, metadata: Timeline, own_time: str = "") -> None:
+        refuse_beside_maker(self.storage, self.clock, self.settings, table, metadata, own_time)
 
     def _table(self) -> MetadataTable | None:
         config = read_table_config(self.storage)

@@ -79,7 +79,12 @@ def check_writable(config: TableConfig, kept: frozenset[str] = frozenset()) -> N
 
 
 def disable_unmaintained_partitions(
-    storage: Storage, config: TableConfig, update_properties: UpdateProperties, *, kept: frozenset[str] = frozenset()
+    storage: Storage,
+    config: TableConfig,
+    update_properties: UpdateProperties,
+    *,
+    folders: Iterable[str],
+    kept: frozenset[str] = frozenset(),
 ) -> bool:
     """
     Drop the indexes that a commit of hudi_py would leave stale.
@@ -93,6 +98,7 @@ def disable_unmaintained_partitions(
         storage: The table's storage.
         config: As just read.
         update_properties: See `UpdateProperties`.
+        folders: See `partition_folders`.
         kept: Index partitions that the write keeps true.
 
     Returns:
@@ -112,14 +118,36 @@ def disable_unmaintained_partitions(
         _tell(dropped, read_definitions(storage, config))
     if dropped:
         update_properties({PARTITIONS_KEY: ",".join(left), PARTITIONS_INFLIGHT_KEY: ""})
-    if config.has_metadata_table:
-        # Also folders that no property names any more: a crash between the two steps leaves them.
-        for entry in storage.list(METADATA_TABLE_FOLDER):
-            if entry.is_folder and can_drop(entry.name) and entry.name not in left:
-                if entry.name.startswith(_DEFINED):
-                    forget_definitions(storage, config, (entry.name,))
-                storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{entry.name}")
+    for name in leftovers(config, kept, folders):
+        if name.startswith(_DEFINED):
+            forget_definitions(storage, config, (name,))
+        storage.delete_folder(f"{METADATA_TABLE_FOLDER}/{name}")
     return bool(dropped)
+
+
+def leftovers(config: TableConfig, kept: frozenset[str], folders: Iterable[str]) -> list[str]:
+    """
+    Return the index partitions whose folders go before a commit of ours.
+
+    Also those that no property names any more, or not yet: a crash between the two steps of dropping leaves them.
+
+    Args:
+        config: As just read, before anything was dropped.
+        kept: Index partitions that the commit keeps true.
+        folders: See `partition_folders`.
+    """
+    left = kept & set(config.metadata_partitions)
+    return [name for name in folders if can_drop(name) and name not in left]
+
+
+def statistics_of(config: TableConfig) -> list[str]:
+    """Return the partitions of statistics that the properties name."""
+    return [name for name in config.metadata_partitions if name in _STATISTICS]
+
+
+def partition_folders(storage: Storage) -> list[str]:
+    """Return the names of the folders of the metadata table; one listing."""
+    return [entry.name for entry in storage.list(METADATA_TABLE_FOLDER) if entry.is_folder]
 
 
 def _is_costly(name: str) -> bool:

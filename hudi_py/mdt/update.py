@@ -54,6 +54,7 @@ def write_delta_commit(
     requested_time: str,
     changes: ListingChanges,
     statistics: Mapping[str, Mapping[str, bytes | None]] | None = None,
+    look: Callable[[MetadataTable, Timeline, str], None] | None = None,
 ) -> Instant:
     """
     Record *changes* under the instant time of the data table's action; call it before that action completes.
@@ -68,6 +69,7 @@ def write_delta_commit(
         changes: What the action did.
         statistics: Partition of the metadata table to key to record, of further partitions than `files`; see
             `hudi_py.mdt.file_statistics`.
+        look: Is given the metadata table, its timeline and *requested_time* first, and may raise.
 
     Returns:
         The completed delta commit; in layout 2 the action's completion time has to be larger than its.
@@ -78,6 +80,8 @@ def write_delta_commit(
         ConflictError: Another writer is recording the same instant.
     """
     timeline = table.store.load()
+    if look is not None:
+        look(table, timeline, requested_time)
     # All records are computed before anything is written, so that an error in them leaves nothing behind.
     shares = [_share_of_files(table, timeline, data_timeline, requested_time, changes)]
     for partition, records in (statistics or {}).items():

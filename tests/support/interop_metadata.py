@@ -20,7 +20,7 @@ from hudi_py.formats.records_codec import (
 from hudi_py.mdt.changes import changes_of_clean, changes_of_commit, changes_of_rollback
 from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.read import MetadataReader
-from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
+from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table, partition_folders
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import record_rollback, write_delta_commit
 from hudi_py.model.files import join_path, parse_base_file
@@ -83,7 +83,9 @@ class OurTable:
     # --- writing -------------------------------------------------------------------------------------------------
     def commit(self, change, *, stop_after_metadata: bool = False, record: bool = True) -> str:
         """*change* (a row to a row) applied to every newest base file; the commit's time."""
-        disable_unmaintained_partitions(self.storage, self._config(), self._update_properties)
+        disable_unmaintained_partitions(
+            self.storage, self._config(), self._update_properties, folders=partition_folders(self.storage)
+        )
         store = self._store()
         time = store.new_time()
         instant = store.request(Action.COMMIT, time, b"")

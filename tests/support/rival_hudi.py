@@ -96,7 +96,8 @@ def play_beside(peer: RealHudi, folder: Path, seed: int, place: Place, *, count:
     Let two of our processes and Apache Hudi change a table at once; see `play`.
 
     Its readers hold no leases, so cleans keep more commits than are made while it reads, unless the machine is slow or
-    a policy keeps fewer. It knows no leases either, so those of our processes keep a savepoint.
+    a policy keeps fewer. It knows no leases either, so those of our processes keep a savepoint. Nor does it notice that
+    its session with ZooKeeper has ended, and goes on as if it held the lock, so its session is long.
 
     Args:
         peer: Apache Hudi.
@@ -105,7 +106,7 @@ def play_beside(peer: RealHudi, folder: Path, seed: int, place: Place, *, count:
         place: Storage and lock.
         count: How many things everybody does.
     """
-    theirs = {**SETTINGS, **place.lock, **_MORE, **_LAZY, "hoodie.cleaner.commits.retained": 10}
+    theirs = {**SETTINGS, **place.lock, **_LONG_SESSION, **_MORE, **_LAZY, "hoodie.cleaner.commits.retained": 10}
     wanted = Play(
         version=peer.table_version,
         kind=("COPY_ON_WRITE", "MERGE_ON_READ")[seed // 2 % 2],
@@ -134,6 +135,7 @@ _MORE = {
     "hoodie.keep.min.commits": 12,
     "hoodie.keep.max.commits": 15,
 }
+_LONG_SESSION = {"hoodie.write.lock.zookeeper.session_timeout_ms": 60_000}
 _LAZY = {
     "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
     "hoodie.cleaner.policy.failed.writes": "LAZY",

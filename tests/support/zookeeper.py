@@ -42,7 +42,7 @@ class ZooKeeper:
         settings = folder / "zoo.cfg"
         settings.write_text(
             f"tickTime=200\ndataDir={folder}/data\nclientPort={self._port}\nclientPortAddress=127.0.0.1\n"
-            f"admin.enableServer=false\nminSessionTimeout={SESSION_MS}\n"
+            f"admin.enableServer=false\nminSessionTimeout={SESSION_MS}\nmaxSessionTimeout=60000\n"
         )
         command = [str(java.program), "-Xmx64m", "-XX:TieredStopAtLevel=1", "-cp", os.pathsep.join(map(str, jars))]
         self._command = [*command, "org.apache.zookeeper.server.ZooKeeperServerMain", str(settings)]

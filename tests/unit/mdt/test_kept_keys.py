@@ -8,7 +8,7 @@ import pytest
 from hudi_py.local.rows import ArrowRows
 from hudi_py.mdt.bloom_filters import decode_filter
 from hudi_py.mdt.lookup import BLOOM_FILTERS, RECORD_INDEX
-from hudi_py.mdt.removal import disable_unmaintained_partitions
+from hudi_py.mdt.removal import disable_unmaintained_partitions, partition_folders
 from hudi_py.mdt.statistics import key_suffix
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.storage.memory import MemoryStorage
@@ -257,7 +257,9 @@ def test_an_interrupted_drop_of_defined_indexes_is_completed(fresh):
     def drop(storage):
         kept = frozenset(set(partitions_of(original)) - DEFINED)
         config = writes.open_table(storage).config
-        disable_unmaintained_partitions(storage, config, update_properties(storage), kept=kept)
+        disable_unmaintained_partitions(
+            storage, config, update_properties(storage), folders=partition_folders(storage), kept=kept
+        )
 
     for case in interruptions(lambda: fresh("cow_all_indexes-1.1.1")):
         case.run(drop)

@@ -6,7 +6,7 @@ import pytest
 
 from hudi_py.errors import RefusedError
 from hudi_py.mdt.changes import ListingChanges
-from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table
+from hudi_py.mdt.removal import disable_unmaintained_partitions, drop_metadata_table, partition_folders
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import record_rollback, write_delta_commit
 from hudi_py.model.instant import Action, Instant, State
@@ -245,17 +245,21 @@ def with_partitions(version: str, names: str):
     return storage
 
 
+def drop_unmaintained(storage, update) -> bool:
+    return disable_unmaintained_partitions(storage, config_of(storage), update, folders=partition_folders(storage))
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_switching_off_statistics_is_safe_at_every_interruption(version):
     """Never a property without its folder; afterwards only `files` is left, and files is untouched."""
     fresh_table = lambda: with_partitions(version, "column_stats,files,partition_stats")
     wanted = listing(fresh_table())
     for case in interruptions(fresh_table):
-        case.run(lambda faulty: disable_unmaintained_partitions(faulty, config_of(faulty), update_properties(faulty)))
+        case.run(lambda faulty: drop_unmaintained(faulty, update_properties(faulty)))
         for name in config_of(case.storage).metadata_partitions:
             assert any(path.startswith(f"{MDT}{name}/") for path in case.storage.files()), case
         storage = case.storage
-        disable_unmaintained_partitions(storage, config_of(storage), update_properties(storage))
+        drop_unmaintained(storage, update_properties(storage))
         assert ("files",) == config_of(storage).metadata_partitions
         assert not [path for path in storage.files() if "stats/" in path], case
         assert wanted == listing(storage)
@@ -266,7 +270,7 @@ def test_indexes_that_are_not_kept_are_dropped(index, caplog):
     """With a warning that names each."""
     caplog.set_level("WARNING")
     storage = with_partitions("1.1.1", f"column_stats,files,{index}")
-    assert disable_unmaintained_partitions(storage, config_of(storage), update_properties(storage))
+    assert drop_unmaintained(storage, update_properties(storage))
     assert config_of(storage).metadata_partitions == ("files",)
     assert not [path for path in storage.files() if f"/{index}/" in path]
     assert index in caplog.text
@@ -288,7 +292,7 @@ def test_indexes_that_are_unknown_or_being_made_refuse_a_write(properties):
     update_properties(storage)(properties)
     files = storage.files()
     with pytest.raises(RefusedError, match=r"hoodie\.metadata\.enable=false"):
-        disable_unmaintained_partitions(storage, config_of(storage), update_properties(storage))
+        drop_unmaintained(storage, update_properties(storage))
     assert files == storage.files()
 
 
@@ -311,7 +315,7 @@ def test_a_metadata_table_that_never_became_ready_is_dropped():
     storage = table_of("cow_partitioned-1.1.1")
     update = update_properties(storage)
     update({"hoodie.table.metadata.partitions": "", "hoodie.table.metadata.partitions.inflight": "files"})
-    assert disable_unmaintained_partitions(storage, config_of(storage), update)
+    assert drop_unmaintained(storage, update)
     assert not config_of(storage).has_metadata_table
     assert not [path for path in storage.files() if path.startswith(MDT)]
 
