@@ -10,7 +10,7 @@ import enum
 import functools
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -92,6 +92,12 @@ class TableConfig:
         return self.format.layout.version
 
     @property
+    def may_be_upgraded_from_layout_1(self) -> bool:
+        """Whether older log files may have the time of their slice in their names, as layout 1 has it."""
+        initial = self.properties.get("hoodie.table.initial.version", "")
+        return self.format.layout.has_completion_times and not (initial.isdecimal() and int(initial) >= _LAYOUT_2_SINCE)
+
+    @property
     def timeline_folder(self) -> str:
         """Folder of the active timeline, relative to the table."""
         return self.format.timeline_folder.format(timeline=self.timeline_path)
@@ -102,6 +108,9 @@ class TableConfig:
         return self.format.history_folder.format(
             timeline=self.timeline_path, history=self.history_path, archive=self.archive_folder
         )
+
+
+_LAYOUT_2_SINCE: Final = 8
 
 
 def table_config(properties: Mapping[str, str], source: str) -> TableConfig:

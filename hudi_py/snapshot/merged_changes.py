@@ -153,7 +153,8 @@ class Merges:
         of_commit = {log.name for log in own}
         without = [name for name in of_group if name not in of_commit and not self._is_own(name)]
         return Merge(
-            own=FileSlice(partition, file_id, self._time, None, own),
+            # A table that was upgraded from layout 1 has log files that are named after their slice.
+            own=FileSlice(partition, file_id, own[0].instant_time if own else self._time, None, own),
             before=self._newest(partition, without),
             after=self._newest(partition, of_group),
             reading=self._reading,

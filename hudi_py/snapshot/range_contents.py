@@ -19,7 +19,7 @@ from hudi_py.model.files import BaseFile, FileSlice, LogFile, parse_base_file, p
 from hudi_py.model.instant import Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.snapshot.beside_clean import refuse_what_a_clean_took, which_clean
-from hudi_py.snapshot.range_facts import RangeFacts
+from hudi_py.snapshot.range_facts import RangeFacts, files_named
 from hudi_py.snapshot.window import (
     Window,
     commits_of,
@@ -108,8 +108,7 @@ class RangeContents:
         """
         files = visible_files(self.context, entries)
         if only_of_range and self._window.after:
-            # Names of layout 1 do not say which commit wrote a log file, so there the metadata of the commits is asked.
-            named = frozenset[str]() if self._tells_write else self._logs_of_range(path)
+            named = self._logs_of_range(path) if self._asks_commits else frozenset[str]()
             files = (file for file in files if self._is_of_range(file[0], named))
         return readable_slices(self.context, build_partition(self.context, path, files), self.pending_compactions)
 
@@ -128,25 +127,30 @@ class RangeContents:
         """Whether names of log files have the time of their write (layout 2); else that of their slice."""
         return not self.context.log_naming.tells_slice
 
+    @property
+    def _asks_commits(self) -> bool:
+        """Whether the commits' metadata has to say which log files they wrote: their names do not, in layout 1."""
+        return not self._tells_write or self._contents.store.config.may_be_upgraded_from_layout_1
+
     def _is_of_range(self, name: str, logs: frozenset[str]) -> bool:
         base, log = parse_base_file(name), parse_log_file(name)
         if base is not None:
             return base.instant_time in self.commits
-        return log is not None and (log.instant_time in self.commits if self._tells_write else name in logs)
+        return log is not None and (name in logs or (self._tells_write and log.instant_time in self.commits))
 
     def _logs_of_range(self, path: str) -> frozenset[str]:
-        """Log files that commits of the range wrote to a partition, by their metadata: names lack it (layout 1)."""
+        """Log files that commits of the range wrote to a partition, by their metadata."""
+        if self._tells_write:
+            return frozenset(name for _, each in self.writes() for name in files_named(each, path))
         active = self._facts.files_written(path, self.instants())
         return active | self._facts.archived_files.get(path, frozenset()) if self.reaches_back else active
 
     def _is_log_of_range(self) -> Callable[[str, LogFile], bool]:
         """Whether a commit of the range wrote a log file, by partition path and file; in doubt True (layout 1)."""
-        if self._tells_write:
-            return lambda _, log: log.instant_time in self.commits
-        if self._may_be_archived(len(self.instants())):
+        if not self._tells_write and self._may_be_archived(len(self.instants())):
             return lambda _path, _log: True
-        named = cache(self._logs_of_range)
-        return lambda path, log: log.name in named(path)
+        named = cache(self._logs_of_range) if self._asks_commits else lambda _path: frozenset[str]()
+        return lambda path, log: self._is_of_range(log.name, named(path))
 
     def slices_of(self, path: str, listing: Listing) -> tuple[FileSlice, ...]:
         """As `slices`, for the files in *listing*."""

@@ -6,7 +6,7 @@ Nothing is decided here: `hudi_py.snapshot.range_contents` works out which commi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
@@ -29,6 +29,11 @@ WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_CO
 _REWRITING: Final = frozenset({(Action.COMMIT, "COMPACT"), (Action.REPLACE_COMMIT, "CLUSTER")})
 """Action and operation of completed writes that change no rows."""
 _BEHIND_ALL: Final = "~"  # greater than every digit
+
+
+def files_named(commit: CommitMetadata, path: str) -> Iterator[str]:
+    """Names of the files that a commit wrote to a partition."""
+    return ((stat.path or "").rpartition("/")[2] for stat in commit.partition_to_write_stats.get(path, ()))
 
 
 class RangeFacts:
@@ -120,8 +125,7 @@ class RangeFacts:
 
     def files_written(self, path: str, instants: Iterable[Instant]) -> frozenset[str]:
         """Names of the files that commits wrote to a partition, by their metadata."""
-        stats = (self._contents.commit(instant).partition_to_write_stats.get(path, ()) for instant in instants)
-        return frozenset((stat.path or "").rpartition("/")[2] for each in stats for stat in each)
+        return frozenset(name for each in instants for name in files_named(self._contents.commit(each), path))
 
     def partitions_touched(self, instants: Iterable[Instant]) -> frozenset[str]:
         """Paths of the partitions that commits wrote to or replaced file groups of."""

@@ -23,7 +23,9 @@ from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import update_properties
 
 _COMMITS = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
-_OF_THE_TABLE = ("hoodie.table.name", "hoodie.table.type", "hoodie.table.checksum", "hoodie.table.metadata.")
+_OF_THE_TABLE = (
+    "hoodie.table.name", "hoodie.table.type", "hoodie.table.checksum", "hoodie.table.metadata.", "hoodie.table.cdc.",
+)  # fmt: skip
 _BEFORE_NINE = {"hoodie.table.precombine.field": None}
 
 
