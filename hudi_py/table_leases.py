@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hudi_py.services.lease.consumers import ConsumerService
     from hudi_py.services.lease.service import LeaseService
     from hudi_py.snapshot.snapshot import Snapshot
+    from hudi_py.timeline.timeline import Timeline
 
 __all__ = ["Consumer", "TableLeases"]
 
@@ -146,7 +147,7 @@ class TableLeases(TableView):
         check_texts(name=name)
         # Only for its check of the name.
         consumer_id(name)
-        return Consumer(self, self._consumers, name)
+        return Consumer(self, lambda: self._consumers, name)
 
     def consumers(self) -> tuple[Lease, ...]:
         """The progress of all consumers, as leases with ``is_consumer``, the least first."""
@@ -195,7 +196,7 @@ class Consumer:
     """
 
     _table: TableLeases = attrs.field(repr=False)
-    _service: ConsumerService = attrs.field(repr=False)
+    _service: Callable[[], ConsumerService] = attrs.field(repr=False)
     name: str
 
     def at(self, time: str | datetime, *, ttl: str | timedelta = CONSUMER_TTL) -> Lease:
@@ -208,20 +209,48 @@ class Consumer:
 
         Raises:
             ConfigError: An argument is invalid, or the time has not come yet.
-            RefusedError: Changes since that time are no longer complete; the message names the clean.
+            RefusedError: Changes since that time are no longer complete; the message names the clean. Or commits that
+                it has read were undone, as for `instant`.
             ConflictError: Another process holds the table's lock.
         """
+        from hudi_py.timeline.following import progress_at
+
         self._table.require(Use.READ)
+        contents, timeline = self._table.contents, self._table.timeline
         self._table.refresh()
         resolved = self._table.resolve_time(time)
-        return self._service.set(self._table.timeline, self.name, resolved, ttl=ttl)
+        # What was undone since this process read it is not in the timeline of now.
+        looked_at = progress_at(contents, timeline, resolved)
+        return self._service().set(self._table.timeline, self.name, resolved, ttl=ttl, looked_at=looked_at)
 
     @property
     def instant(self) -> str | None:
-        """The time up to which it has read; None if that is not known."""
-        found = self._service.find(self.name)
-        return None if found is None else found.instant
+        """
+        The time up to which it has read, where its next call of `changes` begins; None if that is not known.
+
+        Raises:
+            RefusedError: A restore, or a rollback of a completed commit, has undone what it has read; the message names
+                it. Read the table as a whole, `delete` the consumer, and go on from there.
+        """
+        timeline = self._timeline()
+        return self._service().begin(timeline, self.name)
+
+    @property
+    def undone(self) -> str | None:
+        """
+        What has undone commits that it has read, in words that go on after "rows of"; None if nothing has.
+
+        None, too, where nothing is known of it, or its progress was noted by a release that knew times alone.
+        """
+        timeline, service = self._timeline(), self._service()
+        found = service.find(self.name)
+        return None if found is None else service.undone(timeline, found)
+
+    def _timeline(self) -> Timeline:
+        """The timeline of now, whatever the table was opened with."""
+        self._table.refresh_if_moved()
+        return self._table.contents.store.load()
 
     def delete(self) -> bool:
         """Forget it; return False if it was not known."""
-        return self._service.delete(self.name)
+        return self._service().delete(self.name)

@@ -308,7 +308,8 @@ class TableView(OpenedTable):
             The completion time of the last commit; in layout 1 the requested time of the last completed write before
             the first pending one. None for a table without commits.
         """
-        from hudi_py.snapshot.window import Window, last_end, order_times, unseen_writes
+        from hudi_py.snapshot.window import Window, last_end, unseen_writes
+        from hudi_py.timeline.order import order_times
 
         by_completion = self.config.format.layout.has_completion_times
         clusterings = frozenset[str]() if by_completion else frozenset(self.view_context.pending_clustering.values())

@@ -211,16 +211,29 @@ def set_consumer(common: Common, table: str, name: str, instant: str, ttl: str, 
 @click.argument("table", shell_complete=complete.tables)
 @command
 def list_consumers(common: Common, table: str) -> None:
-    """List consumers, the one that has read least first, expired ones too."""
+    """
+    List consumers, the one that has read least first, expired ones too.
+
+    It also says which of them have read commits that a restore or rollback has undone since.
+    """
     opened = common.open(table).read_only()
     found, now = opened.consumers(), opened.contents.store.clock.now()
+    undone = [opened.consumer(each.holder).undone for each in found]
     if common.as_json:
-        print_json([{**consumer_entry(each), "is_expired": not each.is_usable(now)} for each in found])
+        print_json(
+            [
+                {**consumer_entry(each), "is_expired": not each.is_usable(now), "undone": why}
+                for each, why in zip(found, undone, strict=True)
+            ]
+        )
         return
-    rows = [(each.holder, each.instant, _until(each, now)) for each in found]
+    rows = [
+        (each.holder, each.instant, _until(each, now), "" if why is None else f"has rows of {why}")
+        for each, why in zip(found, undone, strict=True)
+    ]
     render.table(
         f"consumers of {opened.config.name}, {counted(len(rows), 'consumer')}",
-        ("name", "has read up to", "expires"),
+        ("name", "has read up to", "expires", "undone since"),
         rows,
     )
 

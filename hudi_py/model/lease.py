@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ import attrs
 from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.model.instant_time import EPOCH, parse_duration
 from hudi_py.model.json_document import parse_json
+from hudi_py.model.progress import Progress, decoded
 
 CLOCKS_DIFFER_BY: Final = timedelta(minutes=1)
 """Assumed difference between the clocks of two machines: a lease stays valid for this much longer."""
@@ -47,6 +48,8 @@ class Lease:
         expires: Until when its reader may rely on it; with a time zone.
         has_savepoint: Whether its commit keeps a savepoint for as long, for cleaners that know no leases.
         is_consumer: Whether it is the progress of an incremental reader: all times from *instant* on stay readable.
+        read: Requested time of each write that this reader has read to its completion time, ``""`` in layout 1; None if
+            they are not known.
     """
 
     id: str
@@ -57,6 +60,7 @@ class Lease:
     expires: datetime
     has_savepoint: bool = False
     is_consumer: bool = False
+    read: Mapping[str, str] | None = attrs.field(default=None, hash=False)
 
     @property
     def floor(self) -> str:
@@ -99,6 +103,11 @@ class Lease:
         if self.is_consumer:
             return f"consumer {self.holder} at {self.instant}, until {iso(self.expires)}"
         return f"lease {self.id} of {self.holder} at {self.instant}, until {iso(self.expires)}"
+
+
+def progress_of(lease: Lease) -> Progress | None:
+    """What the reader of a lease has read; None if it is not known."""
+    return None if lease.read is None else Progress(until=lease.instant, writes=lease.read)
 
 
 def floor_of(leases: Iterable[Lease]) -> str | None:
@@ -189,6 +198,7 @@ def encode_lease(lease: Lease) -> bytes:
         "created": iso(lease.created),
         "expires": iso(lease.expires),
         **({"savepoint": True} if lease.has_savepoint else {}),
+        **({} if (progress := progress_of(lease)) is None else {"writes": progress.encoded()}),
     }
     return json.dumps(document, indent=1).encode()
 
@@ -215,11 +225,12 @@ def decode_lease(data: bytes, path: str) -> Lease:
             expires=_moment(document["expires"]),
             has_savepoint=_flag(document.get("savepoint", False)),
             is_consumer={_CONSUMER: True, _SNAPSHOT: False}[document["kind"]],
+            read=decoded(document["instant"], _text(document["writes"])).writes if "writes" in document else None,
         )
         # Renewing and releasing go by the name, so a copy under another name could never be released.
         if document["version"] != _VERSION or path.rpartition("/")[2] != f"{found.id}.json":
             raise ValueError("its version or id is another")
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, ConfigError) as error:
         raise CorruptMetadata(
             f"{path} does not decode as a lease ({error!r}), so it is unknown which files a reader needs: nothing was "
             f"deleted; if no reader uses it any more, hudi-py lease release TABLE {path.rpartition('/')[2][:-5]}"

@@ -15,7 +15,7 @@ from hudi_py.fsview.loader import load_context
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.records import CommitMetadata
 from hudi_py.snapshot.retained import earliest_retained
-from hudi_py.snapshot.window import Window, needs_archive, order_times
+from hudi_py.snapshot.window import Window, needs_archive
 from hudi_py.timeline.archive import (
     load_archived,
     load_archived_contents,
@@ -23,9 +23,9 @@ from hudi_py.timeline.archive import (
     load_archived_written,
 )
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.order import COMPLETED_WRITES, order_times
 from hudi_py.timeline.timeline import Timeline
 
-WRITES: Final = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
 _REWRITING: Final = frozenset({(Action.COMMIT, "COMPACT"), (Action.REPLACE_COMMIT, "CLUSTER")})
 """Action and operation of completed writes that change no rows."""
 _BEHIND_ALL: Final = "~"  # greater than every digit
@@ -65,7 +65,7 @@ class RangeFacts:
         reaches_back = needs_archive(window, timeline, self.times)
         if (self.by_completion and reaches_back) or (one_by_one and (reaches_back or not window.after)):
             store = contents.store
-            archived = load_archived(store.storage, store.config).of(WRITES)
+            archived = load_archived(store.storage, store.config).of(COMPLETED_WRITES)
             self.times = {**order_times(archived, by_completion=self.by_completion), **self.times}
             self.knows_archive = True
 

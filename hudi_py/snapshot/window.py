@@ -18,6 +18,7 @@ from hudi_py.model.files import parse_base_file, parse_log_file
 from hudi_py.model.instant import Action
 from hudi_py.rows.committed import Commits
 from hudi_py.storage.base import Entry
+from hudi_py.timeline.order import order_times
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -57,14 +58,6 @@ class Window:
     def __str__(self) -> str:
         begin = f"after {self.after}" if self.after else "from the beginning"
         return begin if self.until is None else f"{begin} until {self.until}"
-
-
-def order_times(timeline: Timeline, *, by_completion: bool) -> dict[str, str]:
-    """Requested time of each completed write to the time that ranges compare."""
-    return {
-        instant.requested_time: (instant.completion_time if by_completion else None) or instant.requested_time
-        for instant in timeline.writes.completed()
-    }
 
 
 def last_end(timeline: Timeline, clusterings: frozenset[str], *, by_completion: bool) -> str:

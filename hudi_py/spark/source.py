@@ -17,7 +17,6 @@ from hudi_py.errors import ConfigError
 from hudi_py.model.instant_time import is_beginning
 from hudi_py.snapshot.batches import Batches
 from hudi_py.snapshot.snapshot import Snapshot
-from hudi_py.snapshot.window import order_times
 from hudi_py.spark.pieces import batches_of, in_tasks
 from hudi_py.spark.python_sources import HAS_SOURCES, DataSource, DataSourceReader, InputPartition
 from hudi_py.spark.question import Question
@@ -27,6 +26,7 @@ from hudi_py.spark.session import check_session, is_of_connect, use_own_python
 from hudi_py.spark.source_options import LATEST, READS_ONLY, source_options
 from hudi_py.spark.stream import HudiStreamReader
 from hudi_py.table import Table
+from hudi_py.timeline.order import order_times
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

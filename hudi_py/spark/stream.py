@@ -19,13 +19,13 @@ import pyarrow as pa
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.model.instant_time import is_beginning
+from hudi_py.model.progress import Progress, decoded
 from hudi_py.snapshot.deleted import DELETED
-from hudi_py.snapshot.following import next_begin, progress_at
-from hudi_py.snapshot.progress import Progress, decoded
 from hudi_py.spark.pieces import batches_of, in_tasks
 from hudi_py.spark.python_sources import DataSourceStreamReader, InputPartition
 from hudi_py.spark.same_columns import check_types, fitted, opened, refuse_not_null
 from hudi_py.spark.source_options import LATEST, SourceOptions
+from hudi_py.timeline.following import next_begin, progress_at
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import hudi_py
 from support.tables import TableBuilder, at, on_disk
 
 
@@ -112,6 +113,20 @@ def test_a_consumer_is_set_listed_and_deleted(run, trips):
     assert 2 == run("consumer", "set", trips, "../x", at(1)).code
     assert run("clean", trips, "--commits-retained", "1", "--dry-run", "--json").json["plan"]["files_to_delete"] == {}
     assert run("consumer", "delete", trips, "early", "--json").json["deleted"]
+
+
+def test_a_consumer_that_has_read_undone_commits_is_listed_so(run, trips):
+    """By the list, by doctor, and by an error when it is set again."""
+    table = hudi_py.open_table(trips)
+    latest = table.timeline.writes.completed()[-1].requested_time
+    run("consumer", "set", trips, "job-7", table.changed_until())
+    assert [None] == [each["undone"] for each in run("consumer", "list", trips, "--json").json]
+    assert 0 == run("rollback", trips, latest).code
+    (listed,) = run("consumer", "list", trips, "--json").json
+    assert f"commit {latest}, which rollback" in listed["undone"]
+    assert f"commit {latest}" in " ".join(run("consumer", "list", trips).out.split())
+    assert "consumer-undone" in {each["code"] for each in run("doctor", trips, "--json").json}
+    assert "undone since" in run("consumer", "set", trips, "job-7", at(1)).err
 
 
 def _files(trips):

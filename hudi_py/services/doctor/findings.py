@@ -132,6 +132,12 @@ RULES: Final[Mapping[str, Rule]] = {
         "queries and incremental readers that are older than the retention window fail",
         "retain more commits or hours if queries take longer",
     ),
+    "consumer-undone": Rule(
+        _WARNING,
+        "an incremental reader has read commits that a restore or rollback has undone since: what it made of them is "
+        "no longer true",
+        "let it read the table as a whole, hudi-py consumer delete TABLE NAME, and go on from there",
+    ),
     "lease-unheeded": Rule(
         _WARNING,
         "a clean that knew no lease was planned, as by Apache Hudi: files that a reader needs may be deleted",

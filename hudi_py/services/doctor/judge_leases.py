@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, tzinfo
 
 from hudi_py.model.instant import Instant
@@ -16,7 +16,11 @@ from hudi_py.timeline.leases import FOLDER
 
 
 def judge_leases(
-    leases: Iterable[Lease], cleans: Iterable[tuple[Instant, CleanerPlan]], now: datetime, zone: tzinfo
+    leases: Iterable[Lease],
+    cleans: Iterable[tuple[Instant, CleanerPlan]],
+    undone: Mapping[str, str],
+    now: datetime,
+    zone: tzinfo,
 ) -> Iterator[Finding]:
     """
     What is worth knowing about leases.
@@ -24,12 +28,16 @@ def judge_leases(
     Args:
         leases: All of them.
         cleans: Cleans of the active timeline with their plans, ascending.
+        undone: Ids of consumers that have read commits which were undone since, to the reason.
         now: With a time zone.
         zone: Time zone of the table's instants.
     """
     planned = tuple(cleans)
     for lease in leases:
         where = f"{FOLDER}/{lease.id}.json"
+        if lease.id in undone:
+            what = f"what it has read until {lease.instant} has rows of {undone[lease.id]}"
+            yield finding("consumer-undone", where, f"consumer {lease.holder}: {what}")
         if not lease.is_usable(now):
             yield finding("lease-expired", where, f"{lease.holder}: expired at {iso(lease.expires)}")
             continue

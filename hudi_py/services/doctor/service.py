@@ -15,6 +15,7 @@ from hudi_py.config.table import TableConfig
 from hudi_py.errors import ConfigError, CorruptMetadata, NotFound, RefusedError, UnsupportedTable
 from hudi_py.fsview.loader import load_clustering_times
 from hudi_py.model.instant import Action
+from hudi_py.model.lease import Lease, progress_of
 from hudi_py.services.archive.service import ArchiveService
 from hudi_py.services.check.findings import Finding, Severity
 from hudi_py.services.clean.planning.situation import Situation
@@ -25,6 +26,7 @@ from hudi_py.services.doctor.judge_leases import judge_leases
 from hudi_py.services.usage.facts import FileUse, sum_up
 from hudi_py.services.usage.service import UsageService
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.following import undone_since
 from hudi_py.timeline.timeline import Timeline
 
 _ORDER: Final = {severity: position for position, severity in enumerate(Severity)}
@@ -130,7 +132,18 @@ class DoctorService:
         except (CorruptMetadata, NotFound):  # a lease that does not decode stops the clean, which is a finding already
             return
         plans = [(clean, plan) for clean, plan in found_plans if plan is not None]
-        yield from judge_leases(found, plans, health.now, health.zone)
+        yield from judge_leases(found, plans, dict(self._undone(found, health)), health.now, health.zone)
+
+    def _undone(self, leases: Sequence[Lease], health: Health) -> Iterator[tuple[str, str]]:
+        """Ids of consumers that have read what was undone since, and why."""
+        for lease in leases:
+            read = progress_of(lease)
+            try:
+                why = None if read is None else undone_since(self.contents, health.timeline, read)
+            except CorruptMetadata:  # of the archive, which hudi-py check names
+                continue
+            if why is not None:
+                yield lease.id, why
 
     def _settings(self, found: list[Finding]) -> tuple[CleanConfig | None, ArchiveConfig | None]:
         clean, archive = None, None

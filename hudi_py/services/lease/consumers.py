@@ -18,11 +18,13 @@ import attrs
 from hudi_py.errors import ConfigError, HudiError, RefusedError
 from hudi_py.model.instant import Action
 from hudi_py.model.instant_time import format_instant_time
-from hudi_py.model.lease import CLOCKS_DIFFER_BY, Lease, consumer_id, lease_span
+from hudi_py.model.lease import CLOCKS_DIFFER_BY, Lease, consumer_id, lease_span, progress_of
+from hudi_py.model.progress import Progress
 from hudi_py.runtime.log import log
 from hudi_py.runtime.randomness import MACHINE, Randomness
 from hudi_py.services.lease.service import LeaseService
 from hudi_py.timeline.cleaned import whole_from
+from hudi_py.timeline.following import next_begin, progress_at, undone_since
 from hudi_py.timeline.timeline import Timeline
 
 _NAME_BYTES: Final = 6
@@ -41,7 +43,9 @@ class ConsumerService:
     leases: LeaseService
     randomness: Randomness = attrs.field(default=MACHINE, eq=False, repr=False)
 
-    def set(self, seen: Timeline, name: str, time: str, *, ttl: str | timedelta) -> Lease:
+    def set(
+        self, seen: Timeline, name: str, time: str, *, ttl: str | timedelta, looked_at: Progress | None = None
+    ) -> Lease:
         """
         Note how far a consumer has read.
 
@@ -50,13 +54,15 @@ class ConsumerService:
             name: Name of the consumer.
             time: The time up to which it has read, as `changes` compares it: completion times in layout 2.
             ttl: How long this counts if it is not noted again; an abandoned consumer must not keep files for ever.
+            looked_at: The writes that its process saw up to then, if it read the timeline before.
 
         Returns:
             Its progress, as a lease.
 
         Raises:
             ConfigError: The name or the time to live is invalid, or the time has not come yet.
-            RefusedError: Changes since that time are no longer complete, or a clean is deleting them.
+            RefusedError: Changes since that time are no longer complete, or a clean is deleting them; or commits that
+                it has read were undone.
             ConflictError: Another process holds the table's lock.
         """
         store = self.leases.contents.store
@@ -74,10 +80,14 @@ class ConsumerService:
             created=now,
             expires=now + lease_span(ttl),
             is_consumer=True,
+            read=progress_at(self.leases.contents, seen, time).writes,
         )
         # Under the lock, so that of two processes of one consumer the later one sees the progress of the other.
         with store.lock.held(f"progress of consumer {name}"):
             before = self.find(name)
+            for read in (looked_at, None if before is None else progress_of(before)):
+                if read is not None:
+                    self._begin_after(seen, name, read)
             if before is not None and before.is_usable(now):
                 progress = attrs.evolve(progress, id=before.id)
                 if progress.needs_no_more_than(before):
@@ -134,6 +144,33 @@ class ConsumerService:
                 folder.put(before)
         except HudiError as error:
             log.warning("consumer.not_withdrawn", consumer=progress.holder, why=str(error))
+
+    def begin(self, timeline: Timeline, name: str) -> str | None:
+        """
+        Where the next range of a consumer begins, as ranges compare times; None if it is not known.
+
+        Args:
+            timeline: The active timeline, just loaded.
+            name: Its name.
+
+        Raises:
+            RefusedError: Commits that it has read were undone.
+        """
+        found = self.find(name)
+        if found is None:
+            return None
+        read = progress_of(found)
+        # Without it, it was noted by an earlier release, which knew its time alone.
+        return found.instant if read is None else self._begin_after(timeline, name, read)
+
+    def _begin_after(self, timeline: Timeline, name: str, read: Progress) -> str:
+        anew = f"after hudi-py consumer delete TABLE {name}"
+        return next_begin(self.leases.contents, timeline, read, anew=anew)
+
+    def undone(self, timeline: Timeline, progress: Lease) -> str | None:
+        """What has undone commits that a consumer has read, as for `undone_since`; None if nothing is known of it."""
+        read = progress_of(progress)
+        return None if read is None else undone_since(self.leases.contents, timeline, read)
 
     def find(self, name: str) -> Lease | None:
         """The progress of a consumer that was noted last; None if it is not known."""

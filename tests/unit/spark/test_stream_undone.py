@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("pyspark", reason="needs Spark")
 
 from hudi_py.errors import RefusedError
-from hudi_py.snapshot.following import progress_at
 from hudi_py.spark.source import HudiDataSource
 from hudi_py.storage.local import LocalStorage
+from hudi_py.timeline.following import progress_at
 from hudi_py.timeline.timeline import Timeline
 from support.writes import create_table, open_table, upsert
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import ConfigError
-from hudi_py.snapshot.progress import Progress, begin_after, decoded
+from hudi_py.model.progress import Progress, begin_after, decoded
 
 TIMES = st.integers(min_value=1, max_value=10**17 - 1).map("{:017d}".format)
 
