@@ -282,5 +282,5 @@ def _done(
             )
     # Which of three reasons it was: switched off, not due, or nothing to delete.
     if not results:
-        is_due = service.config.services_enabled and service.planner.situation().trigger.is_due
+        is_due = service.config.services_enabled and service.planner.situation(to_read=True).trigger.is_due
         say(f"nothing {_why_idle(service.config, is_due=is_due)}")

@@ -72,6 +72,11 @@ def _entries(files: dict[str, int]) -> list[Entry]:
     return list(map(tuple.__new__, repeat(Entry), rows))
 
 
+def is_used(config: TableConfig, settings: Settings) -> bool:
+    """Whether files are listed through the metadata table, as properties and settings say."""
+    return FILES_PARTITION in config.metadata_partitions and settings[keys.METADATA_ENABLED] is not False
+
+
 def open_snapshot(
     store: TimelineStore,
     config: TableConfig,
@@ -119,7 +124,7 @@ def open_as_it_is(
         MetadataTableMissing: It is missing.
         ConflictError: Other writers changed the metadata table each time.
     """
-    if FILES_PARTITION not in config.metadata_partitions or settings[keys.METADATA_ENABLED] is False:
+    if not is_used(config, settings):
         timeline = store.load()
         return timeline, CheckedListing(Contents(store), timeline, only=only)
     try:

@@ -139,7 +139,7 @@ class Explainer:
         self._service = service
         self._store = service.contents.store
         self._folders = FolderListing(self._store.storage)
-        self.situation: Situation = service.planner.situation()
+        self.situation: Situation = service.planner.situation(to_read=True)
         self._context = load_context(self.situation.timeline, service.contents, for_planning=True)
 
     # --- finding -------------------------------------------------------------------------------------------------

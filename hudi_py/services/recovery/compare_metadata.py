@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import attrs
 
-from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
 from hudi_py.errors import CorruptMetadata, NotFound
@@ -20,8 +19,8 @@ from hudi_py.fsview.as_of import readable_slices
 from hudi_py.fsview.build import build_partition
 from hudi_py.fsview.listing import walk_partitions
 from hudi_py.fsview.loader import load_context
-from hudi_py.mdt.listing import open_as_it_is
-from hudi_py.mdt.table import FILES_PARTITION, MetadataTable, MetadataTableMissing
+from hudi_py.mdt.listing import is_used, open_as_it_is
+from hudi_py.mdt.table import MetadataTable, MetadataTableMissing
 from hudi_py.model.files import METADATA_TABLE_FOLDER, join_path
 from hudi_py.model.instant import Action
 from hudi_py.services.check.facts import TableFacts
@@ -55,8 +54,7 @@ def compare_metadata_table(
         return OutOfStep(
             f"{METADATA_TABLE_FOLDER} exists, but the properties do not name it: it was being dropped or created"
         )
-    is_used = FILES_PARTITION in table.metadata_partitions and settings[keys.METADATA_ENABLED] is not False
-    if is_used:
+    if is_used(table, settings):
         try:
             MetadataTable(storage)
         except MetadataTableMissing as error:  # whatever is pending: nothing of it can be recorded
@@ -65,7 +63,7 @@ def compare_metadata_table(
             pass  # below
     if any(i.action not in _PLANNED and i.requested_time not in clusterings for i in facts.timeline.pending()):
         return OutOfStep()  # a running action is recorded in it when it completes
-    if not is_used:
+    if not is_used(table, settings):
         return OutOfStep()
     try:
         found = _difference(contents, table, settings, facts)

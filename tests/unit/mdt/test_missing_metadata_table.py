@@ -27,6 +27,10 @@ READS = {
     "changes": lambda t: t.changes().to_arrow().num_rows,
     "as of": lambda t: t.rows(as_of=t.timeline.commits.completed()[0].requested_time).to_arrow().num_rows,
     "partitions": lambda t: t.partitions(),
+    "clean": lambda t: t.plan_clean(commits_retained=1, details=True).files,
+    "explain": lambda t: t.explain("eu", commits_retained=1),
+    "usage": lambda t: t.usage(commits_retained=1).by_partition["eu"],
+    "erased": lambda t: [each for each in t.erased(partition="eu").held if each.path.startswith("eu/")],
 }
 CHANGES = {
     "upsert": lambda t: writes.upsert(t.storage, writes.CHANGES),
@@ -74,6 +78,8 @@ def test_whoever_changes_the_table_refuses_before_anything_is_touched(version, w
     """What is not recorded would be hidden from whoever finds the metadata table again; recover mends it."""
     storage = hurt(version, way)
     before = storage.files()
+    (told,) = (each for each in writes.open_table(storage).plan_clean().warnings if "refused" in each)
+    assert "hudi-py recover" in told
     for name, change in CHANGES.items():
         with pytest.raises(MetadataTableMissing, match="hudi-py recover clears that property"):
             change(writes.open_table(storage, **writes.ALONE))

@@ -22,7 +22,7 @@ from hudi_py.fsview.loader import load_clustered_files, load_context, load_savep
 from hudi_py.fsview.planned import ListingForPlan
 from hudi_py.fsview.survivors import lost_survivors
 from hudi_py.mdt.keeper import MetadataTableKeeper
-from hudi_py.mdt.listing import open_snapshot
+from hudi_py.mdt.listing import is_used, open_snapshot
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import time_before
@@ -107,7 +107,7 @@ class TablePlanner:
             RefusedError: With ``hoodie_py.clean.verify``: the second planner disagrees.
             CorruptMetadata: With *details* or *sizes*: the newest file of a group that would lose files is damaged.
         """
-        seen = self.situation(without_expired=True)
+        seen = self.situation(without_expired=True, to_read=True)
         plan = self.plan_of(seen, self.deadline(), details=details, sizes=sizes)
         if details or sizes:
             # A dry run has to refuse what the real run would refuse.
@@ -116,6 +116,9 @@ class TablePlanner:
         why = self.contents.store.deletion.why_off()
         if why is not None:
             refusal = f"a clean is refused, no data is deleted from this table: {why}"
+            plan = attrs.evolve(plan, warnings=(*plan.warnings, refusal))
+        if seen.listing.is_fresh and is_used(self.table, self.metadata_table.settings):
+            refusal = "a clean is refused until hudi-py recover has cleared the property: the metadata table is missing"
             plan = attrs.evolve(plan, warnings=(*plan.warnings, refusal))
         return plan
 
@@ -201,16 +204,17 @@ class TablePlanner:
         partitions = None if seen.scope.everything else self.scope_partitions(seen.scope)
         return compare(self.contents, self.table, self.config, seen, plan, partitions)
 
-    def situation(self, *, without_expired: bool = False) -> Situation:
+    def situation(self, *, without_expired: bool = False, to_read: bool = False) -> Situation:
         """
         Everything that a plan depends on, except files; read once, nothing is written.
 
         Args:
             without_expired: Leave out savepoints whose time to live is over.
+            to_read: Nothing will be changed by it: a missing metadata table is passed over, as in `open_snapshot`.
         """
         leases = self.contents.store.leases.in_force()
         timeline, listing = open_snapshot(
-            self.contents.store, self.table, self.metadata_table.settings, self.partitions
+            self.contents.store, self.table, self.metadata_table.settings, self.partitions, to_read=to_read
         )
         if self.engine is not None and isinstance(listing, CheckedListing):
             listing = listing.by_engine(self.engine)
