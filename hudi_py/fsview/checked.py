@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from hudi_py.engine.base import Engine
-from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
+from hudi_py.errors import ConflictError, CorruptMetadata, NotFound, RefusedError
 from hudi_py.fsview.expected import (
     Mismatch,
     Removals,
@@ -32,6 +32,7 @@ from hudi_py.model.instant import Action, Instant
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived_cleans
 from hudi_py.timeline.cleaned import clean_that_took
+from hudi_py.timeline.completions import undoing
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.timeline import Timeline
 
@@ -220,16 +221,28 @@ class CheckedListing:
                 f"{path or 'it'} since the table was opened; open it and read again, under a lease that keeps its "
                 "files (table.lease(ttl=...), hudi-py lease run)"
             )
-        raise CorruptMetadata(self._message(found, removed))
+        message = self._message(found, removed)
+        by = self._half_undone(found)
+        if by is not None:
+            raise RefusedError(
+                f"{self._root}: {by} has begun and is not finished, so files may be gone that "
+                f"commits still name ({message}); finish it first: hudi-py recover"
+            )
+        raise CorruptMetadata(message)
 
     def _message(self, found: list[Mismatch], removed: Removals) -> str:
         first = found[0]
         more = f" (and {len(found) - 1} more in this partition)" if len(found) > 1 else ""
         by = removed.get((first.file.partition_path, first.file.name))
         story = f"; {by[-1]} removed it, and what made that right was undone since" if by else ""
-        message = mismatch_message(self._root, first, more=more, story=story)
-        restores = self._timeline.pending(Action.RESTORE)
-        return f"{message}. {restores[0]} is pending: finish it first, with hudi-py recover" if restores else message
+        return mismatch_message(self._root, first, more=more, story=story)
+
+    def _half_undone(self, found: Iterable[Mismatch]) -> Instant | None:
+        """What is undoing a commit of these files at this moment, or was interrupted: nothing is damaged then."""
+        for restore in self._timeline.pending(Action.RESTORE):
+            return restore
+        by = undoing(self._contents, {each.file.commit.requested_time for each in found})
+        return by if by is not None and by.is_pending else None
 
     def _removals(self) -> Removals:
         contents: list[tuple[Instant, object]] = []

@@ -21,7 +21,15 @@ from hudi_py.model.files import LogFile, join_path, parse_base_file, parse_log_f
 from hudi_py.model.instant import Action, Instant, State
 from hudi_py.model.records import CommitMetadata
 from hudi_py.runtime.log import log
-from hudi_py.services.rollback.plan import FileKey, Written, appended_to, belongs_to, files_of_commit
+from hudi_py.services.rollback.plan import (
+    BEFORE_UPGRADE,
+    UNDO_BEFORE_UPGRADE,
+    FileKey,
+    Written,
+    appended_to,
+    belongs_to,
+    files_of_commit,
+)
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.markers import Marker, read_markers
@@ -178,11 +186,28 @@ class Leftovers:
         written, strange = self._split(target.requested_time, names, logs=target.action is not Action.COMPACTION)
         # Deleting it might delete the rows of another write; leaving it out might leave rows of this one.
         if strange and strict:
+            self._refuse_of_before_upgrade(target, strange)
             raise CorruptMetadata(
                 f"{self._storage.root}: {target}: {who} names {strange[0]}, which is not a file of that write; nothing "
                 "was deleted"
             )
         return written
+
+    def _refuse_of_before_upgrade(self, target: Instant, strange: Iterable[str]) -> None:
+        """
+        Refuse a delta commit of layout 1 that an upgrade left pending: nothing is damaged, and nothing tells it undone.
+
+        Without its instant, blocks of it would count once they are older than the timeline; layout 2 has no rollback
+        blocks.
+        """
+        config = self.contents.store.config
+        if self._logs_stay or config.table_type is not TableType.MERGE_ON_READ:
+            return
+        if all(appended_to(name, target.requested_time) for name in strange):
+            raise RefusedError(
+                f"{self._storage.root}: {target} {BEFORE_UPGRADE.format(next(iter(strange)))}; nothing was deleted, "
+                f"and no reader sees its rows; {UNDO_BEFORE_UPGRADE}"
+            )
 
     def _split(self, time: str, names: set[FileKey], *, logs: bool) -> tuple[Written, list[str]]:
         """As `_written`, and the names that can be neither."""

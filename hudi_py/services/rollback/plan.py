@@ -24,6 +24,14 @@ from hudi_py.versions.format import LogNaming
 RUN_AGAIN = frozenset({Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING})
 """Table services whose plan is kept: their service runs them again, so only an attempt is rolled back."""
 
+BEFORE_UPGRADE = (
+    "was begun before the table was upgraded from version 6 and wrote into log files of other writes, as {}, out of "
+    "which nothing can be taken in this version"
+)
+UNDO_BEFORE_UPGRADE = (
+    "let Apache Hudi downgrade the table to version 6, roll the write back there, and upgrade it again"
+)
+
 FileKey = tuple[str, str]
 """(partition path, file name)"""
 
@@ -250,7 +258,7 @@ def blocks_to_undo(plan: RollbackPlan, target_time: str, log_naming: LogNaming) 
     known.
 
     Raises:
-        RefusedError: It asks for blocks in layout 2, or in files of other slices.
+        RefusedError: It asks for blocks in layout 2, as plans from before an upgrade do, or in files of other slices.
     """
     found = []
     for request in plan.rollback_requests:
@@ -260,6 +268,11 @@ def blocks_to_undo(plan: RollbackPlan, target_time: str, log_naming: LogNaming) 
         names = {path.rpartition("/")[2] for path in request.log_blocks_to_be_deleted}
         logs = {name: parse_log_file(name) for name in names}
         strange = [n for n, log in logs.items() if log is not None and (log.file_id, log.instant_time) != key]
+        if not log_naming.tells_slice and any(appended_to(name, target_time) for name in names):
+            raise RefusedError(
+                f"the write {target_time} {BEFORE_UPGRADE.format(min(names))}; so its rollback, planned before, is not "
+                f"carried out; nothing was changed, and no reader sees its rows; {UNDO_BEFORE_UPGRADE}"
+            )
         # Such a plan was not made for this table, and a block in the wrong slice would hide rows.
         if not log_naming.tells_slice or "" in key or strange or key[1] == target_time:
             raise RefusedError(

@@ -8,6 +8,8 @@ from hudi_py.errors import ConfigError, CorruptMetadata, HudiError, RefusedError
 from hudi_py.formats.commit_codec import decode_commit
 from hudi_py.fsview.named import base_paths
 from hudi_py.inspection.report import files_report
+from hudi_py.model.instant import Action
+from hudi_py.model.records import InstantInfo, RollbackPlan
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
 from support.fixtures import fixture_names, metadata_files
@@ -70,6 +72,23 @@ def test_the_error_names_the_commit_that_wrote_the_file():
     builder = generated(2)
     builder.storage.delete(f"eu/a_0-1-0_{at(2)}.parquet")
     with pytest.raises(CorruptMetadata, match=rf"eu/a_.*is missing.*commit {at(2)} wrote.*hudi-py check"):
+        builder.table().file_slices("eu")
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("action", [Action.RESTORE, Action.ROLLBACK])
+def test_what_is_half_undone_is_not_called_damaged(layout, action):
+    """Its files go one after the other; whoever meets that is told what to finish."""
+    builder = generated(layout)
+    plan = RollbackPlan(instant_to_rollback=InstantInfo(at(2), "commit"), rollback_requests=())
+    store = builder.table().contents.store
+    pending = store.request(action, at(6), plan if action is Action.ROLLBACK else b"")
+    builder.storage.delete(f"eu/a_0-1-0_{at(2)}.parquet")
+    with pytest.raises(RefusedError, match=rf"{action.value} {at(6)}.*eu/a_.*is missing") as raised:
+        builder.table().file_slices("eu")
+    assert raised.value.fix == "finish it first: hudi-py recover"
+    store.remove(pending)
+    with pytest.raises(CorruptMetadata):
         builder.table().file_slices("eu")
 
 

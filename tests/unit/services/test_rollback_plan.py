@@ -211,7 +211,7 @@ def test_blocks_that_cannot_be_are_refused(strange):
 
 def test_layout_2_has_no_blocks_to_undo():
     """There each write has its own log files."""
-    with pytest.raises(RefusedError, match="not possible here"):
+    with pytest.raises(RefusedError, match="before the table was upgraded from version 6"):
         blocks_to_undo(asks(), at(3), LogNaming.BY_WRITE)
     assert blocks_to_undo(asks(log_blocks_to_be_deleted={}), at(3), LogNaming.BY_WRITE) == ()
 
