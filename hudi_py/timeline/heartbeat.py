@@ -19,7 +19,7 @@ import attrs
 
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
-from hudi_py.errors import ConflictError, HudiError, OutcomeUnknown, StorageError
+from hudi_py.errors import ConfigError, ConflictError, HudiError, OutcomeUnknown, StorageError
 from hudi_py.runtime.clock import Clock
 from hudi_py.runtime.log import log
 from hudi_py.runtime.repeated import RepeatedWork
@@ -28,6 +28,10 @@ from hudi_py.storage.base import Storage
 FOLDER: Final = ".hoodie/.heartbeat"
 CLOCKS_APART_MS_MAX: Final = 2000
 """Object stores tell modification times in whole seconds."""
+
+
+class ClocksApart(ConfigError):
+    """The clock of this machine is ahead of the storage's, by more than a heartbeat lasts: no attempt would succeed."""
 
 
 @attrs.frozen
@@ -134,10 +138,19 @@ class Heart:
 
         Raises:
             ConflictError: The heartbeat expired or was removed.
+            ClocksApart: It only seems expired, by a clock that is not the storage's.
         """
         # By the file, not by what this process remembers: other writers judge by the file, too.
         age = heartbeat_ages(self._storage, self._clock).get(self._time)
         if self._rhythm.is_expired(age):
+            since_ms = self._now_ms() - self._beaten_ms
+            if age is not None and not self._rhythm.is_expired(since_ms):
+                raise ClocksApart(
+                    f"{self._storage.root}/{FOLDER}/{self._time} was renewed {since_ms // 1000} s ago and is "
+                    f"{age // 1000} s old by the clock of this machine, which is {(age - since_ms) // 1000} s ahead of "
+                    "the storage's: by it nobody can tell which writers are running, so nothing of this write is "
+                    "visible; set the clock right, then write again"
+                )
             what = "was removed" if age is None else f"is {age // 1000} s old"
             raise ConflictError(
                 f"{self._storage.root}/{FOLDER}/{self._time} {what}: other writers may have rolled this write back; "

@@ -20,6 +20,7 @@ from hudi_py.errors import (
     TimelineStateError,
 )
 from hudi_py.storage.retry import Retry
+from hudi_py.timeline.heartbeat import ClocksApart
 from hudi_py.timeline.lock import LockHeld
 from hudi_py.txn.early import EarlyConflict
 from hudi_py.writing.result import WriteResult
@@ -27,6 +28,7 @@ from hudi_py.writing.transaction import WriteTransaction
 
 CHANGED_MEANWHILE: Final = (ConflictError, TimelineStateError, NotFound)
 """The state that a write is based on has changed; a missing file was deleted by a clean of another process."""
+_GIVES_UP: Final = (*CHANGED_MEANWHILE, ClocksApart)
 DELAYS: Final = Retry(delay_s_first=0.1, delay_s_max=60.0)
 """As in Apache Iceberg (``commit.retry``); the number of attempts and the time limit are settings."""
 
@@ -104,6 +106,6 @@ def given_up_after_conflict(transaction: WriteTransaction, concurrency: Concurre
                 f"nothing of commit {time} is visible, it was not completed: {error}; the rows can be written again"
             ) from error
         # To roll it back would take the lock, too; when its last heartbeat has expired, a clean does.
-        if concurrency.is_shared and isinstance(error, CHANGED_MEANWHILE) and not isinstance(error, LockHeld):
+        if concurrency.is_shared and isinstance(error, _GIVES_UP) and not isinstance(error, LockHeld):
             transaction.give_up()
         raise

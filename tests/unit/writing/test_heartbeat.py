@@ -15,6 +15,7 @@ from hudi_py.storage.memory import MemoryStorage
 from hudi_py.storage.wrappers import DelegatingStorage
 from hudi_py.timeline.heartbeat import FOLDER, Heart, Rhythm, heartbeat_ages
 from hudi_py.writing.transaction import begin_write
+from support import many_writers, writes
 from support.tables import NOW, TableBuilder, at, data_files
 
 POLICY = "hoodie.clean.failed.writes.policy"
@@ -225,3 +226,19 @@ def test_clocks_apart_are_told(caplog, ahead_s, told):
     said = [record.getMessage() for record in caplog.records if "clock.apart" in record.getMessage()]
     assert bool(said) == (told is not None)
     assert told is None or f"ahead_s={told}" in said[0]
+
+
+def test_a_writer_whose_clock_is_ahead_is_told_so_at_once():
+    """To it its own heartbeat is expired however often it beats: no attempt would end otherwise, so there is one."""
+    behind_ms = int((writes.START - timedelta(hours=5)).timestamp() * 1000)
+    storage = writes.create_table(9, MemoryStorage(clock_ms=lambda: behind_ms))
+    writes.upsert(storage, writes.OLD)
+    expected = many_writers.contents(storage)
+    attempts = []
+    rows = many_writers.DuringWhich([("n", "eu", 7)], lambda: attempts.append(1))
+    with pytest.raises(ConfigError, match=r"is \d{5,} s ahead of the storage's") as raised:
+        many_writers.service(storage).write(rows, "INSERT")
+    assert raised.value.fix == "set the clock right, then write again"
+    assert attempts == [1]
+    assert many_writers.contents(storage) == expected
+    writes.assert_tidy(storage, "clocks apart")
