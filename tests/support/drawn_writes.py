@@ -11,14 +11,19 @@ import pyarrow as pa
 
 from hudi_py.storage.base import Storage
 from hudi_py.table_merge import Clause, Merge, Rows
-from hudi_py.table_statements import rows_to_delete, rows_to_update
+from hudi_py.table_statements import expressions_of, rows_to_delete, rows_to_update
 from support import writes
 from support.many_writers import METADATA, rows, service
 
 HOMES = {"a": "eu", "b": "us", "n": "eu", "j": "us"}
 CONDITIONS = ("ts > 4", "region = 'eu'", "ts < 30 and region = 'us'", "id in ('a', 'n')", "id = 'b' or ts > 20")
 NEW, MATCHED, GONE = Clause(rows=Rows.NEW), Clause(rows=Rows.MATCHED), Clause(rows=Rows.MATCHED, deletes=True)
-CLAUSES = ((NEW,), (MATCHED,), (MATCHED, NEW), (GONE, NEW))
+LEFT_GONE = Clause(rows=Rows.LEFT, deletes=True)
+LEFT_LATER = Clause(rows=Rows.LEFT, values=expressions_of({"ts": "ts + 100"}), where="ts < 30")
+CLAUSES = (
+    *((NEW,), (MATCHED,), (MATCHED, NEW), (GONE, NEW)),
+    *((LEFT_GONE,), (LEFT_LATER,), (NEW, LEFT_GONE), (MATCHED, LEFT_LATER)),
+)
 MOVING = {"hoodie.simple.index.update.partition.path": True, "hoodie.record.index.update.partition.path": True}
 INDEXES: dict[str, dict[str, Any]] = {
     "SIMPLE": {},
@@ -62,7 +67,8 @@ class Write:
         self.is_before = chance.random() < 0.4
         given = [(key, HOMES[key] if chance.random() < 0.8 else None) for key in chance.sample([*HOMES], 2)]
         self.given = [(key, home or chance.choice(("eu", "us")), chance.randint(2, 60)) for key, home in given]
-        kinds = ["UPSERT", "UPSERT", "INSERT", "INSERT_OVERWRITE", "known", "merge", "merge", "update", "delete"]
+        kinds = ["UPSERT", "UPSERT", "INSERT", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE", "drop"]
+        kinds += ["known", "merge", "merge", "merge", "update", "delete"]
         self.kind = chance.choice([*kinds, *["DELETE"] * (2 * deletes_keys)])
         self.where, self.clauses = chance.choice(CONDITIONS), chance.choice(CLAUSES)
         self.on = chance.choice((("id", "region"), ("id",))) if self.clauses == (NEW,) else ("id", "region")
@@ -79,6 +85,8 @@ class Write:
         if self.kind == "merge":
             source = pa.Table.from_pylist([dict(zip(writes.SCHEMA.names, row, strict=True)) for row in self.given])
             return writer.change(beside(Merge(source=source, on=self.on, clauses=self.clauses)), "UPSERT")
+        if self.kind == "drop":
+            return writer.drop_partitions([self.given[0][1]], check=others or (lambda: None))
         if self.kind in ("update", "delete"):
             is_update = self.kind == "update"
             found = rows_to_update({"ts": "ts + 100"}, self.where) if is_update else rows_to_delete(self.where)
