@@ -27,7 +27,7 @@ from hudi_py.config import keys as settings_keys
 from hudi_py.config.duplicates import Duplicates
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import ConflictError, CorruptMetadata, HudiError
+from hudi_py.errors import ConflictError, CorruptMetadata, HudiError, NotFound
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.stored_values import as_hudi_reads, conform_given
 from hudi_py.fsview.listing import walk_partitions
@@ -45,6 +45,7 @@ from hudi_py.rows.slice_reader import read_slices
 from hudi_py.rows.stored_keys import KEY
 from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
+from hudi_py.timeline.timeline import Timeline
 from hudi_py.writing.duplicates import refuse_known
 from hudi_py.writing.job import GlobalIndex, WriteJob
 from hudi_py.writing.log_slices import deleted_in_logs
@@ -220,13 +221,40 @@ class WrittenTable:
         timeline = TimelineStore(storage, config).load()
         if is_between_states(timeline):
             return self._searched(index, keys)
-        with RecordIndex(MetadataTable(storage), timeline) as record_index:
-            found = {key: (location[:2],) for key, location in record_index.locations(keys).items()}
+        looked_up = self._looked_up(timeline, keys)
+        if looked_up is None:
+            return self._searched(index, keys)
+        found = {key: (location,) for key, location in looked_up.items()}
         # Checked before anything is written: an index that names a missing group would send rows to nowhere.
         for place in {place for places in found.values() for place in places}:
             if place[1] not in self.partition(place[0]).file_ids:
                 raise self._unknown(place)
         return found
+
+    def _looked_up(self, timeline: Timeline, keys: Sequence[str]) -> dict[str, _Place] | None:
+        """
+        Return the place of each key that the record index knows; None if it was dropped meanwhile.
+
+        Raises:
+            ConflictError: Others changed the metadata table meanwhile, as by making the index again.
+            CorruptMetadata, NotFound: A file of it is damaged or missing.
+        """
+        storage = self._job.storage
+        table = MetadataTable(storage)
+        metadata = table.store.load()
+        try:
+            with RecordIndex(table, timeline, metadata) as record_index:
+                return {key: location[:2] for key, location in record_index.locations(keys).items()}
+        except (CorruptMetadata, NotFound) as error:
+            # Only now, for it costs requests: nobody is kept from dropping an index while a write reads it.
+            if RECORD_INDEX not in read_table_config(storage).metadata_partitions:
+                return None
+            if table.store.load().instants == metadata.instants:
+                raise
+            raise ConflictError(
+                f"{storage.root}: another process changed the record index while this write looked its keys up; write "
+                f"again ({error})"
+            ) from error
 
     def _unknown(self, place: _Place) -> HudiError:
         """
