@@ -388,7 +388,14 @@ class TimelineStore:
         Raises:
             ConflictError: Others were always faster.
             CorruptMetadata: The timeline has a time that no valid time exceeds.
+            StorageError: The storage refused, or did not say what became of a name: no action has begun or ended by it.
         """
+        try:
+            return self._new_time(timeline, after)
+        except OutcomeUnknown as error:
+            raise StorageError(f"{self.storage.root}: no instant time was taken: {error}; try again", True) from error
+
+    def _new_time(self, timeline: Timeline | None, after: str | None) -> str:
         timeline = self.load() if timeline is None else timeline
         last = max(filter(None, (timeline.last_time, after)), default=None)
         reserved = self._reserved_times()

@@ -8,7 +8,8 @@ rules/table-services G-1 to G-4; Hudi ``BaseHoodieWriteClient.commitStats``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,7 +18,7 @@ import attrs
 from hudi_py.config.concurrency import concurrency_of, shows_its_pulse
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig, TableType
-from hudi_py.errors import ConflictError, HudiError, RefusedError
+from hudi_py.errors import ConflictError, HudiError, OutcomeUnknown, RefusedError, StorageError
 from hudi_py.fsview.loader import load_undoing
 from hudi_py.mdt.keeper import MetadataTableKeeper
 from hudi_py.mdt.lost_writes import refuse_lost_writes
@@ -265,6 +266,15 @@ class WriteTransaction:
             delete_heartbeat(self.contents.store.storage, self.instant_time)
 
 
+@contextmanager
+def _nothing_written(root: str) -> Iterator[None]:
+    """Whether a lock, a time or an empty file of an instant has come about says nothing about rows: there are none."""
+    try:
+        yield
+    except OutcomeUnknown as error:
+        raise StorageError(f"{root}: the write was not begun: {error}; nothing was written, try again", True) from error
+
+
 def begin_write(
     contents: Contents,
     table: TableConfig,
@@ -284,8 +294,16 @@ def begin_write(
         RefusedError: A restore is pending, or the rows would be missing from an index that is not maintained.
         ConflictError: Another process is writing to the table.
         CorruptMetadata: The completed file of a completed write is missing, so that the write would be rolled back.
+        StorageError: The storage refused; or it did not say what became of a request, which then was none for rows.
     """
     concurrency_of(settings)
+    with _nothing_written(contents.store.storage.root):
+        return _begin_write(contents, table, settings, metadata_table, operation)
+
+
+def _begin_write(
+    contents: Contents, table: TableConfig, settings: Settings, metadata_table: MetadataTableKeeper, operation: str
+) -> WriteTransaction:
     store = contents.store
     with store.lock.held("write"):
         recover_properties(store.storage)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_py.errors import HudiError, OutcomeUnknown, StorageError
+from hudi_py.errors import HudiError, OutcomeUnknown, ServiceFailed, StorageError
 from hudi_py.storage.wrappers import DelegatingStorage
 from support import many_writers, writes
 
@@ -91,3 +91,47 @@ def test_what_cannot_be_looked_for_is_unknown(name):
 
     with pytest.raises(OutcomeUnknown, match="hudi-py timeline"):
         ACTIONS[name](Lost(away, StorageError("no answer", True), leave))
+
+
+class Unanswered(DelegatingStorage):
+    """The *n*-th request to change something is done or not, and not answered; later ones are."""
+
+    def __init__(self, inner, n, *, is_done):
+        super().__init__(inner)
+        self.n, self.is_done, self.paths = n, is_done, ()
+
+    def _around(self, verb, paths, call):
+        if verb not in ("create_new", "replace", "delete"):
+            return call()
+        self.n -= 1
+        if self.n != 0:
+            return call()
+        self.paths = paths
+        if self.is_done:
+            call()
+        raise OutcomeUnknown("no answer")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("version", [6, 9])
+def test_what_is_lost_before_rows_are_written_leaves_nothing_unknown(version, is_done):
+    """Only the completed file leaves the commit in doubt: whoever hears of anything else can write the rows again."""
+    start, number = many_writers.table(version), 0
+    while True:
+        number += 1
+        unanswered = Unanswered(start.copy(), number, is_done=is_done)
+        try:
+            many_writers.ACTORS["insert"](unanswered)
+        except ServiceFailed:
+            assert ("eu", "n", 7) in many_writers.contents(unanswered.inner), number
+        except StorageError as error:
+            assert ("eu", "n", 7) not in many_writers.contents(unanswered.inner), number
+            assert "again" in error.fix, number
+        except OutcomeUnknown:
+            folder, _, name = unanswered.paths[0].rpartition("/")
+            assert folder in (".hoodie", ".hoodie/timeline"), name
+            assert name.endswith(".commit"), name
+        if unanswered.n > 0:
+            break
+    assert number > 10
