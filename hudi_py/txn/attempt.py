@@ -72,11 +72,11 @@ class Attempt:
         Make the service inflight.
 
         Raises:
-            ConflictError: Another process has begun it at the same time.
+            ConflictError: Another process has begun it, or withdrawn its plan, at the same time.
         """
         # Before the inflight file: from that moment other writers may take the attempt for dead.
         self._heart.start(self._time)
-        begun = requested.begin()
+        begun = requested.begin_planned()
         # Behind it: only now the attempt is ours. With a note of another process it would be proven to have failed.
         self._say()
         return begun

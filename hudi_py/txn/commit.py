@@ -153,6 +153,26 @@ class Requested(_OnTimeline):
             return Begun(self.store, self.instant)
         return Begun(self.store, self.store.transition(self.instant, said))
 
+    def begin_planned(self) -> Begun:
+        """
+        As `begin`, of an action whose plan another process may withdraw at this moment (see `withdraw`).
+
+        That one looks for the inflight file behind the removal, and this one for the plan behind the inflight file, so
+        at least one of them notices the other.
+
+        Raises:
+            ConflictError: As there; or the plan is gone, and the inflight file, too.
+        """
+        begun = self.begin()
+        plan = self.store.path(self.instant)
+        if self.instant.state is State.REQUESTED and self.store.storage.size(plan) is None:
+            self.store.remove(begun.instant)
+            raise ConflictError(
+                f"{self.store.storage.root}/{plan} is gone: another process withdrew the plan of {self.instant} at "
+                "this moment; nothing was changed; try again"
+            )
+        return begun
+
 
 class Begun(_OnTimeline):
     """An inflight action: its files may be written or deleted, and readers do not see them."""

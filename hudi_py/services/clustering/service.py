@@ -42,6 +42,7 @@ from hudi_py.services.clustering.policy import (
     skipped_partitions,
 )
 from hudi_py.services.rewriting.apart import refuse_other_tables
+from hudi_py.services.rewriting.beside_undoing import refuse_beside_undoing
 from hudi_py.services.rewriting.expected import Expected, expected, measured
 from hudi_py.services.rewriting.left_pending import LeftPending, note_left, refuse_in_the_way
 from hudi_py.services.rewriting.named import not_pending
@@ -275,6 +276,7 @@ class ClusteringService:
             planned = self._plan(timeline, listing)
             if not planned.groups:
                 return None, planned
+            refuse_beside_undoing(timeline, self.contents, "clustering")
             has_missing = store.config.format.layout.has_completion_times
             plan = stored_plan(planned, store.storage.root, has_missing_partitions=has_missing)
             time = store.new_time(after=self.metadata_table.compact(timeline))
@@ -283,6 +285,7 @@ class ClusteringService:
             )
             with requested.withdrawn_if_refused() as now:
                 self._refuse_restore(now)
+                refuse_beside_undoing(now, self.contents, "clustering")
                 self._refuse_writers(now, timeline)
                 self._refuse_same_groups(now, requested.instant, plan.file_groups)
         log.info("clustering.scheduled", instant=time, groups=len(planned.groups), bytes=planned.size_bytes)

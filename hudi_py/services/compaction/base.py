@@ -28,6 +28,7 @@ from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.clock import MONOTONIC
 from hudi_py.services.compaction.plan import Outlook
 from hudi_py.services.rewriting.apart import refuse_other_tables
+from hudi_py.services.rewriting.beside_undoing import refuse_beside_undoing
 from hudi_py.services.rewriting.expected import Expected, expected, measured
 from hudi_py.services.rewriting.left_pending import LeftPending, left_pending_if
 from hudi_py.services.rewriting.named import not_pending
@@ -115,6 +116,7 @@ class MergingService:
             outlook = self._plan(before, listing)
             if not outlook.would_schedule:
                 return None, outlook
+            refuse_beside_undoing(before, self.contents, self.word)
             # Before the first file of the compaction: with an index that is not maintained nothing may begin.
             self.metadata_table.prepare(writes_data=True)
             # Its own metadata table goes first: Hudi rolls nothing back that is older than a compaction there
