@@ -215,7 +215,10 @@ class CheckedListing:
         if self._contents.store.load().instants != self._timeline.instants:
             clean = clean_that_took(self._contents, path, [each.file.name for each in found])
             if clean is None:
-                raise ConflictError(f"{self._root} was changed by another process while it was listed; try again")
+                raise ConflictError(
+                    f"{self._root} was changed by another process while it was listed, and "
+                    f"{join_path(path, found[0].file.name)} is not there as it was written; try again"
+                )
             raise ConflictError(
                 f"{self._root} was changed by another process while it was listed: {clean} deleted files of "
                 f"{path or 'it'} since the table was opened; open it and read again, under a lease that keeps its "

@@ -71,10 +71,13 @@ def refuse_what_is_missing(
     missing = {group: time for group, time in missing.items() if replaced.get(group, "") < time}
     if not missing:
         return
+    group = min(missing)
     # A commit that completed, or a clean that deleted, between loading and listing explains the difference, too.
     if store.load().instants != timeline.instants:
-        raise ConflictError(f"{store.storage.root} was changed by another process while it was listed; try again")
-    group = min(missing)
+        raise ConflictError(
+            f"{store.storage.root} was changed by another process while it was listed, and {group.decode()}* of "
+            f"{missing[group]} is not among its files; try again"
+        )
     more = f" (and files of {counted(len(missing) - 1, 'more file group')})" if len(missing) > 1 else ""
     raise CorruptMetadata(
         f"{store.storage.root}/{group.decode()}*_{missing[group]}.*{more} is missing, which the archived commit "
