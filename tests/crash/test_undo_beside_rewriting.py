@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from hudi_py.errors import ConfigError, ConflictError, RefusedError
@@ -81,3 +82,49 @@ def test_rows_are_rewritten_or_undone_never_both(version, name, undoing, starts,
 
 def ts_of(storage):
     return {row["id"]: row["ts"] for row in writes.merged_rows_of(storage)}
+
+
+STATEMENTS = {
+    "update": lambda table: table.update({"ts": "ts + 10"}, where="id = 'a'"),
+    "delete": lambda table: table.delete(where="ts = 3"),
+    "overwrite": lambda table: table.insert_overwrite(row("eu", 20)),
+    "drop": lambda table: table.drop_partitions(["eu"]),
+}
+
+
+def row(region, ts):
+    return pa.Table.from_pylist([{"id": "a", "region": region, "ts": ts}], writes.SCHEMA)
+
+
+def after(name, ts):
+    """What a statement leaves of the row that was changed to *ts*."""
+    return {"update": ts + 10, "delete": None if ts == 3 else ts, "overwrite": 20, "drop": None}[name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("starts", ["statement", "rollback"])
+@pytest.mark.parametrize("name", STATEMENTS)
+@pytest.mark.parametrize(("version", "more"), [(6, {}), (9, {}), (9, MERGE_ON_READ)])
+def test_a_statement_reads_what_stays_or_is_told(version, more, name, starts):
+    """Rows that were undone are neither changed and kept, nor do they decide what else is deleted."""
+    table = fresh(version, more)
+    last = writes.open_table(table).timeline.commits.completed()[-1].requested_time
+
+    def change(storage):
+        STATEMENTS[name](writes.open_table(storage, **SETTINGS, **writes.ALONE))
+
+    def undo(storage):
+        writes.open_table(storage, **SETTINGS).rollback(last)
+
+    order, seen = (change, undo) if starts == "statement" else (undo, change), set()
+    for what, storage, one, other in interleavings(table.copy, *order, looks_or_tells):
+        for each in (one, other):
+            assert each.error is None or isinstance(each.error, LATE), (what, repr(each.error))
+        changing, undoing = (one, other) if starts == "statement" else (other, one)
+        done = changing.error is None, undoing.error is None
+        ts = 2 if done[1] else 3
+        expected = {"a": after(name, ts) if done[0] else ts, "b": 1}
+        assert ts_of(storage) == {key: value for key, value in expected.items() if value is not None}, (what, done)
+        seen.add(done)
+    assert {(True, False)} <= seen
+    assert any(undone for _, undone in seen)
