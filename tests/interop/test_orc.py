@@ -45,6 +45,9 @@ def test_both_sides_answer_with_the_same_rows(peer, plain_spark, tmp_path, seed)
     asked = Asked(peer, tmp_path / "t", seed, peer.table_version, spark=plain_spark, settings=drawn)
     asked.play(steps=sized(7, 5), questions=sized(24, 14))
     assert not asked.differences, str(asked)
+    if peer.version == "1.2.0" and all(each.endswith(" refused by Hudi") for each in asked.counts):
+        assert "'day'" in asked.told[0], str(asked)
+        pytest.skip("1.2.0 does not write dates to ORC (docs/reading-orc.md)")
     assert asked.counts.total() > sized(12, 7)
 
 
