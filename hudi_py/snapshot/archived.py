@@ -9,7 +9,8 @@ docs/decisions/lost-files.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from hudi_py.errors import ConflictError, CorruptMetadata, NotFound
@@ -57,7 +58,8 @@ def refuse_what_is_missing(
         if size > bytes_max:
             log.info("read.archive.passed", table=store.storage.root, bytes=size, bytes_max=bytes_max)
             return
-        newest, replaced = newest_written(archived_commits(store.storage, store.config))
+        before = partial(_was_archived, {each.requested_time for each in timeline.instants}, timeline.last_time)
+        newest, replaced = newest_written(filter(before, archived_commits(store.storage, store.config)))
     except (CorruptMetadata, NotFound) as error:  # as before: the check reports it, and writers are stopped by it
         log.warning("read.archive.unreadable", table=store.storage.root, error=str(error))
         return
@@ -83,6 +85,11 @@ def refuse_what_is_missing(
         f"{store.storage.root}/{group.decode()}*_{missing[group]}.*{more} is missing, which the archived commit "
         f"{missing[group]} wrote last: older rows, or no rows, would be shown as the latest. {WAY_OUT}"
     )
+
+
+def _was_archived(active: Collection[str], last_time: str | None, commit: ArchivedCommit) -> bool:
+    """Whether a commit was archived when the timeline was loaded: a snapshot may be read again long after that."""
+    return commit.time not in active and (last_time is None or commit.time <= last_time)
 
 
 def newest_written(commits: Iterable[ArchivedCommit]) -> tuple[Newest, Newest]:

@@ -1,4 +1,4 @@
-"""A lease whose rows are read late: commits that they are asked of are archived by then."""
+"""A lease or snapshot whose rows are read late: commits that they are asked of are archived by then."""
 
 import pyarrow as pa
 import pytest
@@ -47,3 +47,29 @@ def test_rows_of_a_lease_are_read_when_its_commits_are_archived(tmp_path, versio
         assert before - left, "none was archived"
         assert sorted_rows(snapshot) == shown
         assert sorted_rows(snapshot, where="v = 6") == changed
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_snapshot_is_read_again_when_later_commits_are_archived(tmp_path, version):
+    """What came after it is in the archive by then, and is none of its business."""
+    path = str(tmp_path / "t")
+    settings = {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.write.table.version": version,
+        "hoodie.metadata.enable": False,
+        "hoodie.clean.automatic": False,
+        "hoodie.archive.automatic": False,
+    }
+    for number in range(2):
+        hudi_py.write(path, rows(number, "a", "b"), settings=settings)
+    snapshot = hudi_py.open_table(path).snapshot()
+    shown = sorted_rows(snapshot)
+    for number in range(5):
+        hudi_py.write(path, rows(7 + number, "b", f"c{number}"), settings=settings)
+    hudi_py.open_table(path).clean(file_versions_retained=20)
+    table = hudi_py.open_table(path)
+    table.archive(keep_min_commits=2, keep_max_commits=3)
+    left = {each.requested_time for each in hudi_py.open_table(path).timeline.writes.completed()}
+    assert len(left) == 2, "none was archived"
+    assert sorted_rows(snapshot) == shown
