@@ -8,8 +8,8 @@ from typing import Final
 from hudi_py.model.words import shell_word
 
 _COMMAND: Final = re.compile(
-    r"\b(hudi-py (?:archive|check|clean|cluster|compact|deletion allow|du|lease release|policy (?:apply|remove)|recover"
-    r"|rollback|savepoint delete|tag create))\b(?: TABLE\b)?"
+    r"\b(hudi-py (?:archive|check|clean|cluster|compact|consumer delete|deletion allow|du|lease release"
+    r"|policy (?:apply|remove)|recover|rollback|savepoint delete|tag create))\b(?: TABLE\b)?"
 )
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from hudi_py.config.concurrency import shows_its_pulse
 from hudi_py.config.settings import Settings
-from hudi_py.errors import HudiError, NotFound
+from hudi_py.errors import ConflictError, HudiError, NotFound
 from hudi_py.model.files import OWN_FOLDER
 from hudi_py.model.json_document import parse_json
 from hudi_py.runtime.randomness import new_uuid
@@ -76,9 +76,14 @@ class Attempt:
         """
         # Before the inflight file: from that moment other writers may take the attempt for dead.
         self._heart.start(self._time)
-        begun = requested.begin_planned()
+        begun = requested.begin()
         # Behind it: only now the attempt is ours. With a note of another process it would be proven to have failed.
         self._say()
+        try:
+            begun.look_for_plan(requested.instant)
+        except ConflictError:
+            self.end()
+            raise
         return begun
 
     def check(self) -> None:
@@ -93,7 +98,7 @@ class Attempt:
             self._heart.check()
 
     def end(self) -> None:
-        """The attempt is completed: remove what shows it."""
+        """The attempt is completed, or never was one: remove what shows it."""
         self._note = b""
         self._heart.stop()
         forget_attempt(self._storage, self._time)

@@ -153,29 +153,30 @@ class Requested(_OnTimeline):
             return Begun(self.store, self.instant)
         return Begun(self.store, self.store.transition(self.instant, said))
 
-    def begin_planned(self) -> Begun:
+
+class Begun(_OnTimeline):
+    """An inflight action: its files may be written or deleted, and readers do not see them."""
+
+    def look_for_plan(self, planned: Instant) -> None:
         """
-        As `begin`, of an action whose plan another process may withdraw at this moment (see `withdraw`).
+        Look whether the plan, which another process may withdraw at this moment, was there until now (see `withdraw`).
 
         That one looks for the inflight file behind the removal, and this one for the plan behind the inflight file, so
         at least one of them notices the other.
 
+        Args:
+            planned: The action as it was before it began; inflight if it was interrupted, which keeps its plan.
+
         Raises:
-            ConflictError: As there; or the plan is gone, and the inflight file, too.
+            ConflictError: The plan is gone; the inflight file is removed, too.
         """
-        begun = self.begin()
-        plan = self.store.path(self.instant)
-        if self.instant.state is State.REQUESTED and self.store.storage.size(plan) is None:
-            self.store.remove(begun.instant)
+        plan = self.store.path(planned)
+        if planned.state is State.REQUESTED and self.store.storage.size(plan) is None:
+            self.store.remove(self.instant)
             raise ConflictError(
-                f"{self.store.storage.root}/{plan} is gone: another process withdrew the plan of {self.instant} at "
-                "this moment; nothing was changed; try again"
+                f"{self.store.storage.root}/{plan} is gone: another process withdrew the plan of {planned} at this "
+                "moment; nothing was changed; try again"
             )
-        return begun
-
-
-class Begun(_OnTimeline):
-    """An inflight action: its files may be written or deleted, and readers do not see them."""
 
     @contextmanager
     def ready(self) -> Iterator[Ready]:

@@ -185,7 +185,7 @@ def test_a_metadata_table_that_lists_what_is_not_there_costs_no_file(monkeypatch
             return [Entry(TableBuilder.base_name("f", at(number)), False, 1) for number in (1, 2, 3)]
 
     monkeypatch.setattr(
-        table_planner, "open_snapshot", lambda store, config, settings, only=None: (store.load(), Listing())
+        table_planner, "open_snapshot", lambda store, config, settings, only=None, *, to_read: (store.load(), Listing())
     )
     newest_on_disk = f"r0/{TableBuilder.base_name('f', at(2))}"
     assert newest_on_disk in paths(builder.table().plan_clean(file_versions_retained=1))
