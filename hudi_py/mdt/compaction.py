@@ -61,6 +61,7 @@ from hudi_py.model.records import (
     WriteStat,
 )
 from hudi_py.runtime.log import log
+from hudi_py.timeline.store import reserve_time
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import Prepared, Requested
 
@@ -173,7 +174,14 @@ def _time(table: MetadataTable, timeline: Timeline, data_timeline: Timeline) -> 
     suffix = table.format.metadata_table.compaction_suffix
     if suffix is not None:
         return timeline.completed(Action.DELTA_COMMIT)[-1].requested_time + suffix
-    return table.store.new_time(timeline, after=data_timeline.last_time)
+    after = data_timeline.last_time
+    while True:
+        time = table.store.new_time(timeline, after=after)
+        # In the data table, too: if this is interrupted, an action there must not get the same time, and with it a
+        # delta commit that makes the files of the compaction look completed.
+        if reserve_time(table.data_storage, time):
+            return time
+        after = time
 
 
 def _mergeable(

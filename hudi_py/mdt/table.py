@@ -82,6 +82,7 @@ class MetadataTable:
     """
 
     def __init__(self, storage: Storage, clock: Clock | None = None, lock: Lock = NO_LOCK) -> None:
+        self.data_storage = storage
         self.storage = FolderStorage(storage, METADATA_TABLE_FOLDER)
         self.config: TableConfig = _read_config(self.storage)
         self.store = TimelineStore(self.storage, self.config, clock, lock=LockOfTable(lock), of_data=False)
@@ -164,7 +165,7 @@ class MetadataTable:
         recorded: ExpectedSlice,
     ) -> Slice:
         # A base file of a compaction that failed has no effect until it completes, if it ever does.
-        visible = [base for base in bases if is_committed(timeline, base.instant_time)]
+        visible = [base for base in bases if _is_base_committed(timeline, base.instant_time)]
         base = max(visible, key=lambda each: (each.instant_time, each.name), default=None)
         base_time = base.instant_time if base is not None else ""
         current = [log for log in logs if self.slice_time(timeline, log) >= base_time]
@@ -201,6 +202,12 @@ def is_committed(timeline: Timeline, requested_time: str) -> bool:
     if known:
         return any(instant.is_completed for instant in known)
     return is_archived(timeline, requested_time)
+
+
+def _is_base_committed(timeline: Timeline, requested_time: str) -> bool:
+    """As `is_committed`, of a base file: one of a compaction is not there with the delta commit of an equal time."""
+    compaction = timeline.find(requested_time, Action.COMPACTION)
+    return is_committed(timeline, requested_time) if compaction is None else compaction.is_completed
 
 
 def is_archived(timeline: Timeline, requested_time: str) -> bool:

@@ -67,6 +67,23 @@ class _Nobody:
 NOBODY: Final[Told] = _Nobody()
 
 
+def reserve_time(storage: Storage, time: str) -> bool:
+    """
+    Reserve a time in a table, see `TimelineStore.new_time`; False if another process has it.
+
+    Args:
+        storage: The table's storage.
+        time: Instant time.
+    """
+    try:
+        # It speaks to processes that run now, and none of this machine outlives a loss of power. If its name is lost
+        # then, either the instant of this time is durable, and on the timeline, or nothing of it is.
+        storage.create_new(f"{_TIMES_FOLDER}/{time}", b"", lasts=False)
+    except AlreadyExists:
+        return False
+    return True
+
+
 class InstantGone(ConflictError, NotFound):
     """The file of an instant was there when the timeline was listed, and is not any more."""
 
@@ -402,11 +419,7 @@ class TimelineStore:
         for _ in range(_ATTEMPTS_MAX):
             last = max(filter(None, (last, *reserved)), default=None)
             time = next_instant_time(self.clock.now().astimezone(self.zone), last)
-            try:
-                # It speaks to processes that run now, and none of this machine outlives a loss of power. If its name is
-                # lost then, either the instant of this time is durable, and on the timeline, or nothing of it is.
-                self.storage.create_new(f"{_TIMES_FOLDER}/{time}", b"", lasts=False)
-            except AlreadyExists:
+            if not reserve_time(self.storage, time):
                 last = time
                 continue
             # Listed again after our own was created: whoever creates a larger one from now on sees ours.

@@ -11,6 +11,8 @@ from hudi_py.mdt.create import create_metadata_table
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.mdt.update import record_rollback, write_delta_commit
 from hudi_py.model.instant import Action
+from hudi_py.model.records import CompactionPlan
+from hudi_py.txn.commit import Prepared
 from support.crash_points import interruptions
 from support.metadata_tables import (
     LATER,
@@ -237,3 +239,36 @@ def test_a_metadata_table_is_not_made_beside_unfinished_actions():
         with pytest.raises(RefusedError):
             create_metadata_table(each, config_of(each), store_of(each).load(), {}, update_properties(each))
         assert files == each.files()
+
+
+@pytest.mark.parametrize("version", [each for each in VERSIONS if each != "0.15.0"])
+def test_no_action_gets_the_time_of_an_interrupted_compaction(version):
+    """A completed delta commit of that time would make the base files of the compaction look completed."""
+    fresh = table_of(f"cow_cleaned-{version}")
+    for number in range(ROUNDS):
+        commit(fresh, number)
+    taken = 0
+    for case in interruptions(fresh.copy):
+        case.run(compacted)
+        pending = MetadataTable(case.storage).store.load().pending(Action.COMPACTION)
+        taken += len(pending)
+        time = store_of(case.storage).new_time()
+        assert all(time > each.requested_time for each in pending), case
+    assert taken
+
+
+@pytest.mark.parametrize("version", [each for each in VERSIONS if each != "0.15.0"])
+def test_a_base_file_is_not_completed_by_a_delta_commit_of_its_time(version):
+    """As earlier releases of hudi_py left it: the listing is that of the slice below."""
+    storage = table_of(f"cow_cleaned-{version}")
+    for number in range(ROUNDS):
+        commit(storage, number)
+    time = str(int(TIMES[ROUNDS]) + 1)
+    table = MetadataTable(storage)
+    (before,) = table.slices(table.store.load())
+    Prepared(table.store, Action.COMPACTION, time).request(CompactionPlan(operations=(), extra_metadata={}, version=1))
+    storage.create_new(f".hoodie/metadata/files/{before.file_id}_0-0-0_{time}.hfile", b"half")
+    begin(storage, Action.COMMIT, time)
+    write_delta_commit(table, timeline_of(storage), time, ListingChanges(written_partitions=("r0",)))
+    (after,) = table.slices(table.store.load())
+    assert after.base == before.base
