@@ -76,7 +76,9 @@ class FolderLister:
             for start in range(0, len(folders), window):
                 yield from pool.map(listed, folders[start : start + window])
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            # Not waited for: a listing that is given up may be collected anywhere, also within the start of a thread,
+            # where waiting for another one never ends (`threading` holds a lock then). Otherwise all have ended.
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _by_engine(self, engine: Engine, folders: Sequence[str], *, details: bool) -> Iterator[list[Entry]]:
         done = entries = 0

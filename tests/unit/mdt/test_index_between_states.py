@@ -7,9 +7,9 @@ from hudi_py.mdt.lookup import RECORD_INDEX
 from hudi_py.model.instant import Action
 from hudi_py.storage.memory import MemoryStorage
 from hudi_py.table import Table
-from hudi_py.testing import INTERRUPTION_MODES
+from hudi_py.testing import INTERRUPTION_MODES, interruptions
 from support import writes
-from support.crash_points import IS_SAMPLE, interruptions
+from support.crash_points import IS_SAMPLE
 
 ASKED = {
     "hoodie.metadata.record.index.enable": True,
@@ -42,7 +42,7 @@ def ids(table, **words):
 
 
 def half_undone(files):
-    """The table with the commit off the timeline and the rollback not completed."""
+    """The table with the commit off the timeline and the rollback not completed, of all moments of the rollback."""
     for case in interruptions(lambda: MemoryStorage.from_files(files), modes=INTERRUPTION_MODES[:1]):
         case.run(undo)
         table = Table(case.storage)
