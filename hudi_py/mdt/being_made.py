@@ -11,6 +11,8 @@ Source: rules/data-files 10.4; Hudi 1.1.1 ``StreamingMetadataWriteHandler``.
 
 from __future__ import annotations
 
+from datetime import tzinfo
+
 from hudi_py.config import keys
 from hudi_py.config.concurrency import SEVERAL_WRITERS
 from hudi_py.config.settings import Settings
@@ -18,26 +20,25 @@ from hudi_py.errors import ConflictError
 from hudi_py.mdt.in_step import is_first_listing
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.instant import Action
-from hudi_py.model.instant_time import parse_instant_time
-from hudi_py.runtime.clock import Clock
-from hudi_py.storage.base import Storage
+from hudi_py.model.instant_time import instant_epoch_ms
+from hudi_py.runtime.clock import Clock, zone_of
 from hudi_py.timeline.heartbeat import CLOCKS_APART_MS_MAX, Pulse, Rhythm, pulses
+from hudi_py.timeline.properties_file import read_table_config
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
 
 
 def refuse_beside_maker(
-    storage: Storage, clock: Clock, settings: Settings, table: MetadataTable, metadata: Timeline, own_time: str = ""
+    table: MetadataTable, metadata: Timeline, clock: Clock, settings: Settings, own_time: str = ""
 ) -> None:
     """
     Refuse to go on while a running writer may be filling a partition; costs nothing unless one is being filled.
 
     Args:
-        storage: Storage of the table.
-        clock: Tells how old heartbeats are.
-        settings: The mode of concurrency, and when a heartbeat expires. With a single writer nobody is at work.
         table: The metadata table.
         metadata: Its timeline, as just loaded.
+        clock: Tells how old heartbeats are.
+        settings: The mode of concurrency, and when a heartbeat expires. With a single writer nobody is at work.
         own_time: Requested time of our own write, whose heartbeat does not count.
 
     Raises:
@@ -47,9 +48,11 @@ def refuse_beside_maker(
     if not making or settings[keys.CONCURRENCY_MODE] != SEVERAL_WRITERS:
         return
     since = _since(table.store, making)
-    for time, pulse in pulses(storage, clock, Rhythm.of(settings)).items():
+    # Heartbeats have times of the data table, in its zone, which may differ from that of the metadata table.
+    zone = zone_of(read_table_config(table.data_storage).timezone)
+    for time, pulse in pulses(table.data_storage, clock, Rhythm.of(settings)).items():
         # What a dead writer left would otherwise hold up all others for as long as any of them is running.
-        if time != own_time and (since is None or _began_before(table.store, time, since)):
+        if time != own_time and (since is None or _began_before(time, zone, since)):
             raise _conflict(table, making, pulse)
 
 
@@ -60,9 +63,11 @@ def _since(store: TimelineStore, making: set[str]) -> int | None:
     return None if None in begun else max((ms for ms in begun if ms is not None), default=None)
 
 
-def _began_before(store: TimelineStore, time: str, since_ms: int) -> bool:
-    began_ms = parse_instant_time(time, store.zone).timestamp() * 1000
-    return began_ms <= since_ms + CLOCKS_APART_MS_MAX
+def _began_before(time: str, zone: tzinfo, since_ms: int) -> bool:
+    try:
+        return instant_epoch_ms(time, zone) <= since_ms + CLOCKS_APART_MS_MAX
+    except (ValueError, OverflowError):  # no date: in doubt it did
+        return True
 
 
 def _conflict(table: MetadataTable, making: set[str], pulse: Pulse) -> ConflictError:

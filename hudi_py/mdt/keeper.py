@@ -110,8 +110,9 @@ class MetadataTableKeeper:
             if config.has_metadata_table or self.storage.list(METADATA_TABLE_FOLDER):
                 drop_metadata_table(self.storage, config, self._update)
             return
+        table = None
         if FILES_PARTITION in config.metadata_partitions:
-            MetadataTable(self.storage, self.clock)  # raises if it is missing: nothing could be recorded at the end
+            table = MetadataTable(self.storage, self.clock)  # raises if it is missing: nothing could be recorded
         is_seen = config.has_metadata_table and (writes_data or statistics_of(config))
         folders = partition_folders(self.storage) if is_seen else ()
         if self._drop_vanished(config, folders):
@@ -126,8 +127,7 @@ class MetadataTableKeeper:
                 from hudi_py.mdt.kept_statistics import kept_partitions
 
                 kept = kept_partitions(self.storage, config) | kept_indexes(self.storage, config)
-                if FILES_PARTITION in config.metadata_partitions and leftovers(config, kept, folders):
-                    table = MetadataTable(self.storage, self.clock)
+                if table is not None and leftovers(config, kept, folders):
                     self._refuse_beside_maker(table, table.store.load())
                 disable_unmaintained_partitions(self.storage, config, self._update, folders=folders, kept=kept)
         elif writes_data and (self.settings[keys.METADATA_ENABLED] or self.settings[keys.RECORD_INDEX_ENABLED]):
@@ -409,7 +409,7 @@ class MetadataTableKeeper:
         return bool(names)
 
     def _refuse_beside_maker(self, table: MetadataTable, metadata: Timeline, own_time: str = "") -> None:
-        refuse_beside_maker(self.storage, self.clock, self.settings, table, metadata, own_time)
+        refuse_beside_maker(table, metadata, self.clock, self.settings, own_time)
 
     def _table(self) -> MetadataTable | None:
         config = read_table_config(self.storage)

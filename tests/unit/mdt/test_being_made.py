@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import time
+from datetime import datetime, timezone
 
 import pytest
 
@@ -45,12 +47,12 @@ def write(folder, **settings):
     return opened(folder, **settings).upsert(some_rows(folder))
 
 
-def heartbeat(folder, time, *, age_s=0):
+def heartbeat(folder, began, *, age_s=0):
     """Of a running write of Apache Hudi, which has begun and chosen its files."""
     timeline = folder / ".hoodie" / "timeline"
-    (timeline / f"{time}.commit.requested").touch()
-    (timeline / f"{time}.inflight").touch()
-    path = folder / ".hoodie" / ".heartbeat" / time
+    (timeline / f"{began}.commit.requested").touch()
+    (timeline / f"{began}.inflight").touch()
+    path = folder / ".hoodie" / ".heartbeat" / began
     path.parent.mkdir(exist_ok=True)
     path.touch()
     then = path.stat().st_mtime - age_s
@@ -95,13 +97,13 @@ def test_statistics_without_a_folder_are_not_in_the_way(action, gone, table):
 
 def test_a_write_gives_way_to_a_running_writer_that_fills_a_partition(table):
     """Nothing is written, and the folder that is being filled stays; trying again helps once its heart is still."""
-    time = later(table)
+    began = later(table)
     begin_filling(table)
-    heartbeat(table, time)
-    with pytest.raises(ConflictError, match=rf"{INIT} fills a partition .*{time}"):
+    heartbeat(table, began)
+    with pytest.raises(ConflictError, match=rf"{INIT} fills a partition .*{began}"):
         write(table)
     assert (table / ".hoodie/metadata" / PARTITION_STATS).is_dir()
-    heartbeat(table, time, age_s=3600)
+    heartbeat(table, began, age_s=3600)
     assert write(table).instant
     assert not (table / ".hoodie/metadata" / PARTITION_STATS).exists()
     assert not [finding for finding in opened(table).check() if finding.severity == "error"]
@@ -111,14 +113,14 @@ def test_a_write_does_not_complete_beside_one_that_began_to_fill_a_partition(tab
     """It would be missing there: it is taken back, and made anew as often as the settings say."""
     from hudi_py.mdt.keeper import MetadataTableKeeper
 
-    time, rows, begun = later(table), some_rows(table), []
+    began, rows, begun = later(table), some_rows(table), []
     record = MetadataTableKeeper.record_commit
 
     def recorded(*args, **kwargs):
         if not begun:
             begun.append(True)
             begin_filling(table)
-            heartbeat(table, time)
+            heartbeat(table, began)
         return record(*args, **kwargs)
 
     monkeypatch.setattr(MetadataTableKeeper, "record_commit", recorded)
@@ -135,6 +137,23 @@ def test_a_writer_that_began_after_the_filling_is_not_suspected(table):
         os.utime(path, (1_600_000_000, 1_600_000_000))
     heartbeat(table, later(table))
     assert write(table).instant
+
+
+def test_times_of_writes_are_those_of_the_table(table, monkeypatch):
+    """Its properties say in which zone, and not those of the metadata table: else the writer seems to begin later."""
+    properties = table / ".hoodie" / "hoodie.properties"
+    lines = [line for line in properties.read_text().splitlines() if "timeline.timezone" not in line]
+    properties.write_text("\n".join([*lines, "hoodie.table.timeline.timezone=UTC", ""]))
+    monkeypatch.setenv("TZ", "America/Los_Angeles")
+    time.tzset()
+    try:
+        begin_filling(table)
+        heartbeat(table, f"{datetime.now(timezone.utc):%Y%m%d%H%M%S}000")
+        with pytest.raises(ConflictError, match="fills a partition"):
+            write(table)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_what_a_dead_writer_left_half_filled_is_removed(table):
