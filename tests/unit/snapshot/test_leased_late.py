@@ -10,6 +10,18 @@ def rows(value, *keys):
     return pa.table({"id": list(keys), "v": [value] * len(keys)})
 
 
+def settings_of(version, kind="COPY_ON_WRITE", *, metadata=False):
+    return {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.table.type": kind,
+        "hoodie.write.table.version": version,
+        "hoodie.metadata.enable": metadata,
+        "hoodie.clean.automatic": False,
+        "hoodie.archive.automatic": False,
+    }
+
+
 def sorted_rows(found, **how):
     return sorted(found.rows(**how).to_arrow().to_pylist(), key=lambda row: row["id"])
 
@@ -20,15 +32,7 @@ def sorted_rows(found, **how):
 def test_rows_of_a_lease_are_read_when_its_commits_are_archived(tmp_path, version, kind, metadata):
     """Its files are kept, and what the commits said of them was read when the lease was taken."""
     path = str(tmp_path / "t")
-    settings = {
-        "hoodie.table.name": "t",
-        "hoodie.datasource.write.recordkey.field": "id",
-        "hoodie.datasource.write.table.type": kind,
-        "hoodie.write.table.version": version,
-        "hoodie.metadata.enable": metadata,
-        "hoodie.clean.automatic": False,
-        "hoodie.archive.automatic": False,
-    }
+    settings = settings_of(version, kind, metadata=metadata)
     for number in range(4):
         hudi_py.write(path, rows(number, "a", "b"), settings=settings)
     # The lease depends on nothing earlier, so that its predecessors may be archived.
@@ -53,14 +57,7 @@ def test_rows_of_a_lease_are_read_when_its_commits_are_archived(tmp_path, versio
 def test_a_snapshot_is_read_again_when_later_commits_are_archived(tmp_path, version):
     """What came after it is in the archive by then, and is none of its business."""
     path = str(tmp_path / "t")
-    settings = {
-        "hoodie.table.name": "t",
-        "hoodie.datasource.write.recordkey.field": "id",
-        "hoodie.write.table.version": version,
-        "hoodie.metadata.enable": False,
-        "hoodie.clean.automatic": False,
-        "hoodie.archive.automatic": False,
-    }
+    settings = settings_of(version)
     for number in range(2):
         hudi_py.write(path, rows(number, "a", "b"), settings=settings)
     snapshot = hudi_py.open_table(path).snapshot()
