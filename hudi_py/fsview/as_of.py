@@ -44,6 +44,9 @@ def readable_slices(
     A pending compaction opens a new slice. Its log files are read together with the slice before, and a base file that
     the compaction wrote so far is ignored (``AbstractTableFileSystemView.fetchMergedFileSlice``).
 
+    So are the log files from before a downgrade to layout 1: they are named after their write, so each seems to be a
+    slice of its own. Apache Hudi shows the newest of them alone.
+
     Args:
         context: View context of the time asked for; *partition* was built with it.
         partition: The partition's file groups.
@@ -64,7 +67,9 @@ def readable_slices(
         newest = slices[0] if slices else attrs.evolve(above[0], log_files=())
         # The rows before the compaction are in the slice below until it completes, so both are read as one.
         for below in slices[1:]:
-            if newest.base_file is not None or newest.base_instant_time not in pending_compactions:
+            if newest.base_file is not None or not (
+                newest.base_instant_time in pending_compactions or _is_named_by_write(context, newest)
+            ):
                 break
             newest = attrs.evolve(below, log_files=(*below.log_files, *newest.log_files))
         for each in reversed(above):
@@ -74,3 +79,12 @@ def readable_slices(
         if not visible.is_empty:
             found.append(visible)
     return tuple(found)
+
+
+def _is_named_by_write(context: ViewContext, file_slice: FileSlice) -> bool:
+    """
+    Whether the log files of a slice above another one, without a base file, are named after their write, though in
+    layout 1 they would be named after the slice that they are on.
+    """
+    # Only a compaction opens a slice above another one in layout 1, and that is no delta commit.
+    return context.log_naming.tells_slice and context.has_logged(file_slice.base_instant_time)

@@ -62,6 +62,10 @@ def _unknown_names(_time: str) -> frozenset[str]:
     return frozenset()
 
 
+def _never(_time: str) -> bool:
+    return False
+
+
 @attrs.frozen(kw_only=True)
 class ViewContext:
     """
@@ -83,6 +87,8 @@ class ViewContext:
         pending_clustering: File group to the requested time of the clustering that will replace it.
         written_by: Returns the names of the files that the completed write of a time names; empty if that is unknown.
             Asked only where a slice has two base files.
+        has_logged: Returns whether the write of a time is a completed delta commit. Asked only in layout 1, where log
+            files lie above a slice without a base file under them.
         extensions: File name extensions of the table's base files; empty where any is allowed.
         unknown_commits: Set if the timeline begins with a savepointed commit and there is no archive; else None.
     """
@@ -99,6 +105,7 @@ class ViewContext:
     pending_compactions: Mapping[GroupKey, PendingOperation] = attrs.field(factory=dict)
     pending_clustering: Mapping[GroupKey, str] = attrs.field(factory=dict)
     written_by: Callable[[str], frozenset[str]] = attrs.field(default=_unknown_names, eq=False, repr=False)
+    has_logged: Callable[[str], bool] = attrs.field(default=_never, eq=False, repr=False)
     extensions: frozenset[str] = frozenset()
     unknown_commits: UnknownCommits | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
 
 import attrs
 
@@ -49,6 +50,27 @@ class WrittenBy:
         return frozenset()
 
 
+@attrs.frozen(slots=False)
+class HasLogged:
+    """Whether the write of a requested time is a completed delta commit, active or archived."""
+
+    timeline: Timeline
+    contents: Contents
+
+    def __call__(self, requested_time: str) -> bool:
+        """Raises `CorruptMetadata` if the archive has to be asked, and is damaged."""
+        found = self.timeline.find(requested_time, Action.DELTA_COMMIT)
+        if found is None and self.timeline.is_before_start(requested_time):
+            return requested_time in self._archived
+        return found is not None and found.state is State.COMPLETED
+
+    @cached_property
+    def _archived(self) -> frozenset[str]:
+        store = self.contents.store
+        found = load_archived(store.storage, store.config).completed(Action.DELTA_COMMIT)
+        return frozenset(each.requested_time for each in found)
+
+
 def _names_in(commit: CommitMetadata) -> frozenset[str]:
     stats = (stat for of_partition in commit.partition_to_write_stats.values() for stat in of_partition)
     return frozenset((stat.path or "").rpartition("/")[2] for stat in stats)
@@ -90,6 +112,7 @@ def load_context(
         pending_compactions=_pending_compactions(timeline, contents),
         pending_clustering=_pending_clustering(timeline, contents) if with_clustering else {},
         written_by=WrittenBy(timeline, contents),
+        has_logged=HasLogged(timeline, contents),
         extensions=contents.store.config.base_file_extensions,
         unknown_commits=None if gap is None or behind else _unknown_commits(timeline, contents, *gap),
     )
