@@ -170,7 +170,7 @@ def write_table(
         tasks: Write by so many, each of which makes a file in each partition.
 
     Returns:
-        ``commits``: requested and completion time of each, and ``files``: base files of the latest snapshot.
+        ``commits``: requested time of each, and its completion time where the release has them.
     """
     shutil.rmtree(path, ignore_errors=True)
     settings = {
@@ -188,6 +188,8 @@ def write_table(
         _save(frame, path, op, index, mode, settings)
     completed = hudi().meta_client(path).getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
     instants = [completed.nthInstant(number).get() for number in range(completed.countInstants())]
+    if not hudi().is_v1:
+        return {"commits": [[each.getTimestamp()] for each in instants]}
     return {"commits": [[each.requestedTime(), each.getCompletionTime()] for each in instants]}
 
 

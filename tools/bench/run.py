@@ -168,7 +168,8 @@ class Run:
                 for name in self._who("read"):
                     if name != LIMIT or case.limit:
                         self._put("read", case.name, name, repetition, reading.ask(name, case))
-        reading.close()
+        if not self._options.keep:
+            reading.close()
 
     # ------------------------------------------------------------------ bookkeeping
     def close(self) -> None:
