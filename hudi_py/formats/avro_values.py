@@ -17,6 +17,7 @@ Numbers = npt.NDArray[np.int64]
 
 _SHIFT_MAX: Final = 63
 _DECIMAL_BYTES: Final = 16
+_OFFSET_MAX: Final = int(np.iinfo(np.int32).max)
 
 
 class At:
@@ -40,8 +41,12 @@ class At:
         """Advance each record by its size; return the earlier positions."""
         began = self.pos
         # Before anything is read or allocated: in a damaged block, sizes may be anything.
-        is_beyond = sizes > self.end - began
-        if is_beyond.any() or np.min(sizes, initial=0) < 0:
+        left = self.end - began
+        if isinstance(sizes, int):
+            is_beyond = left < sizes
+        else:
+            is_beyond = sizes.view(np.uint64) > left.view(np.uint64)  # so a negative size is beyond everything
+        if is_beyond.any():
             raise ValueError("a value does not fit into its record")
         self.pos = began + sizes
         return began
@@ -123,7 +128,7 @@ def texts(at: At, arrow: pa.DataType) -> Any:
     # Summed in 64 bits: Arrow's offsets of strings have 32, and must not overflow silently.
     offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
-    if offsets[-1] > np.iinfo(np.int32).max:
+    if offsets[-1] > _OFFSET_MAX:
         raise ValueError("texts of one block are longer than 2 GiB together")
     values = at.data[np.repeat(began - offsets[:-1], sizes) + np.arange(offsets[-1])]
     parts = [None, _buffer(offsets.astype(np.int32)), _buffer(values)]
