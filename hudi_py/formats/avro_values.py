@@ -42,10 +42,8 @@ class At:
         began = self.pos
         # Before anything is read or allocated: in a damaged block, sizes may be anything.
         left = self.end - began
-        if isinstance(sizes, int):
-            is_beyond = left < sizes
-        else:
-            is_beyond = sizes.view(np.uint64) > left.view(np.uint64)  # so a negative size is beyond everything
+        # Without signs a negative size is beyond everything.
+        is_beyond = left < sizes if isinstance(sizes, int) else left.view(np.uint64) < sizes.view(np.uint64)
         if is_beyond.any():
             raise ValueError("a value does not fit into its record")
         self.pos = began + sizes

@@ -22,6 +22,7 @@ from hudi_py.runtime.log import log
 from hudi_py.timeline.archive import has_archive, load_archived, load_archived_commits
 from hudi_py.timeline.completions import content_of, contents_of, undone_by
 from hudi_py.timeline.contents import Contents
+from hudi_py.timeline.store import InstantGone
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -363,18 +364,13 @@ def _pending_compactions(timeline: Timeline, contents: Contents) -> dict[GroupKe
 def _compaction_plan(contents: Contents, instant: Instant) -> CompactionPlan:
     try:
         return contents.compaction_plan(instant)
+    except InstantGone:
+        raise
     except (CorruptMetadata, NotFound) as error:
-        if isinstance(error, NotFound) and not _is_inflight(instant, contents):
-            raise  # withdrawn since, so whoever loads the timeline again finds it gone
         raise CorruptMetadata(
             f"{error}. It is unknown which files that {instant.action.value} needs, so nothing is judged; hudi-py "
             "recover shows whether it can be removed"
         ) from error
-
-
-def _is_inflight(instant: Instant, contents: Contents) -> bool:
-    found = contents.store.load().find(instant.requested_time, instant.action)
-    return found is not None and found.state is State.INFLIGHT
 
 
 def _pending_clustering(timeline: Timeline, contents: Contents) -> dict[GroupKey, str]:

@@ -268,20 +268,34 @@ class TimelineStore:
         return self._contents.get(self.path(instant)) or self._read(instant)
 
     def _read(self, instant: Instant) -> bytes:
-        path = self.path(instant)
         try:
-            return self.storage.read(path)
+            return self.storage.read(self.path(instant))
         except NotFound as error:
             if instant.file_name is None:
                 raise
-            raise InstantGone(
-                f"{self.storage.root}/{path} no longer exists: another process archived {instant} or rolled it "
-                "back meanwhile; try again"
-            ) from error
+            raise self._gone(instant) from error
 
     def read_plan(self, instant: Instant) -> bytes:
-        """Content of the requested file: the stored plan, whatever the inflight file holds (rules/timeline 9.7)."""
-        return self.read(Instant(instant.requested_time, instant.action, State.REQUESTED))
+        """
+        Content of the requested file: the stored plan, whatever the inflight file holds (rules/timeline 9.7).
+
+        Raises:
+            InstantGone: The instant was completed and archived, or withdrawn, since the timeline was listed.
+            NotFound: The instant is there, and its plan is missing.
+        """
+        try:
+            return self.read(Instant(instant.requested_time, instant.action, State.REQUESTED))
+        except NotFound as error:
+            now = self.load().find(instant.requested_time, instant.action)
+            if now is not None and now.is_completed == instant.is_completed:
+                raise
+            raise self._gone(instant) from error
+
+    def _gone(self, instant: Instant) -> InstantGone:
+        return InstantGone(
+            f"{self.storage.root}/{self.path(instant)} no longer exists: another process archived {instant} or rolled "
+            "it back meanwhile; try again"
+        )
 
     def request(self, action: Action, requested_time: str, said: Said | None = None) -> Instant:
         """

@@ -12,6 +12,7 @@ import attrs
 from hudi_py.errors import HudiError, NotFound, RefusedError, StorageError
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.table import Table
+from hudi_py.timeline.store import InstantGone
 
 LEASE_TTL = "30s"
 """Longer than processes are stopped, so a lease only ends before its reader where clocks jump."""
@@ -128,7 +129,9 @@ class Follower:
 
 
 def _may_pass(error: HudiError) -> bool:
-    """Whether the same reading can succeed later: the storage failed, something has to end first or was just undone."""
+    """Whether the same reading can succeed later: the storage failed, something has to end first or has just ended."""
+    if isinstance(error, InstantGone):  # the timeline was listed before another process archived or undid it
+        return True
     if isinstance(error, RefusedError):
         return "may still complete" in str(error) or "finish it first" in str(error)
     if isinstance(error, NotFound):  # nothing keeps a write from being undone while somebody reads it without a lease
