@@ -47,7 +47,8 @@ def explain(
     """
     Explain why a file is kept: the rules that keep it, and when a clean may delete it.
 
-    Of a deleted file: which clean deleted it, when, and by which policy; from the archived timeline, too.
+    Of a deleted file, or a partition that is gone: which clean, rollback or restore deleted it, when, and by which
+    policy; from the archived timeline, too.
 
     With --service compaction, log-compaction or clustering: why a file group is in the next plan of it, or is not.
     """

@@ -1,8 +1,8 @@
 """
 Which clean deleted a file, as the timeline and its archive tell it; and of others, what else took it away.
 
-A completed clean names the files of each partition, and the policy by which it chose them. Archival keeps that, so the
-answer outlives the clean on the active timeline.
+A completed clean names the files of each partition, and the policy by which it chose them; rollbacks and restores name
+theirs. Archival keeps that, so the answer outlives them on the active timeline.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from typing import Any
 import attrs
 
 from hudi_py.config.table import TableConfig
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import CorruptMetadata, NotFound
 from hudi_py.model.files import join_path
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import iso_utc
-from hudi_py.model.records import RestoreMetadata, RollbackMetadata
 from hudi_py.services.clean.planning.plan import APPROVED_BY, RUN_BY
 from hudi_py.timeline.archive import load_archived_contents
-from hudi_py.timeline.completions import contents_of
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.quarantine import load_manifest, removals
 
@@ -37,7 +35,8 @@ class Deletion:
         earliest: Requested time from which on it kept everything; empty if the policy has no such time.
         approved_by: Who approved the list that it was in; empty if nobody was asked.
         run_by: User, host and process that ran the clean; empty if it does not say, as those of Apache Hudi.
-        undo_until: Until when the file can be put back, in ISO 8601; None if it cannot.
+        held_until: Until when the file is in quarantine, in ISO 8601; None if it is not.
+        is_archived: Whether the clean is archived, after which it cannot be undone any more.
     """
 
     path: str
@@ -46,7 +45,18 @@ class Deletion:
     earliest: str = ""
     approved_by: str = ""
     run_by: str = ""
-    undo_until: str | None = None
+    held_until: str | None = None
+    is_archived: bool = False
+
+    @property
+    def note(self) -> str | None:
+        """Whether the file can come back, as a sentence; None if it is in no quarantine."""
+        if self.held_until is None:
+            return None
+        name = self.clean.requested_time
+        if self.is_archived:
+            return f"in quarantine until {self.held_until}; clean {name} is archived and cannot be undone any more"
+        return f"in quarantine until {self.held_until}; hudi-py undo TABLE {name}"
 
     def __str__(self) -> str:
         done = "" if self.clean.completion_time is None else f", completed at {self.clean.completion_time}"
@@ -67,122 +77,147 @@ class Removal:
         why: What took it away, and why, as a sentence.
         by: The rollback or restore; None for a search for orphans.
         quarantine: Name of the removal in quarantine that holds it; None if it was deleted.
-        undo_until: Until when it can be put back, in ISO 8601.
+        note: How, and until when, it can be put back, as a sentence; None if it cannot.
     """
 
     path: str
     why: str
     by: Instant | None = None
     quarantine: str | None = None
-    undo_until: str | None = None
+    note: str | None = None
 
 
-def removals_of(contents: Contents, is_wanted: Callable[[str, str], bool]) -> Iterator[Removal]:
+def removals_of(
+    contents: Contents, table: TableConfig, is_wanted: Callable[[str, str], bool], *, is_one: bool
+) -> list[Removal]:
     """
-    The files that completed rollbacks and restores of the active timeline deleted, and those orphans in quarantine.
+    The files that completed rollbacks and restores deleted, and those orphans in quarantine; the newest removal first.
 
-    Args:
-        contents: The table's timeline.
-        is_wanted: As for `deletions_of`.
+    Arguments, use of the archive and errors as `deletions_of`.
     """
-    storage, timeline = contents.store.storage, contents.store.load()
-    for instant, content in contents_of(contents, timeline.completed(Action.ROLLBACK, Action.RESTORE)):
-        done: tuple[RollbackMetadata, ...] = (content,) if isinstance(content, RollbackMetadata) else ()
-        if isinstance(content, RestoreMetadata):
-            done = tuple(each for some in content.rollbacks.values() for each in some)
-        for rollback in done:
-            for partition, result in rollback.partitions.items():
-                for name in (text.rpartition("/")[2] for text in result.success_delete_files):
-                    if is_wanted(partition, name):
-                        undone = ", ".join(rollback.commits_rollback)
-                        yield Removal(
-                            path=join_path(partition, name),
-                            why=f"deleted by {instant}, which undid {undone}",
-                            by=instant,
-                        )
+    undoings = (Action.ROLLBACK, Action.RESTORE)
+    active = reversed(contents.store.load().completed(*undoings))
+    told = [
+        *_set_aside(contents, is_wanted),
+        *(each for instant in active for each in _undone(instant, _document(contents, instant), is_wanted)),
+    ]
+    if not (told and is_one):
+        for instant, document in _archived(contents, table, *undoings):
+            told += _undone(instant, document, is_wanted)
+    found: dict[str, Removal] = {}
+    for each in told:
+        found.setdefault(each.path, each)
+    return list(found.values())
+
+
+def _undone(instant: Instant, document: Any, is_wanted: Callable[[str, str], bool]) -> Iterator[Removal]:
+    """Of a rollback or restore, which is plain data under the names on disk."""
+    content = _inner(document, "hoodieRollbackMetadata") or {}
+    rollbacks = [content]
+    if instant.action is Action.RESTORE:  # it has a rollback for each instant that it undid
+        rollbacks = [each for some in (content.get("hoodieRestoreMetadata") or {}).values() for each in some]
+    for rollback in rollbacks:
+        undone = ", ".join(map(str, rollback.get("commitsRollback") or ()))
+        for partition, done in (rollback.get("partitionMetadata") or {}).items():
+            for name in (str(text).rpartition("/")[2] for text in done.get("successDeleteFiles") or ()):
+                if is_wanted(partition, name):
+                    why = f"deleted by {instant}, which undid {undone}"
+                    yield Removal(path=join_path(partition, name), why=why, by=instant)
+
+
+def _set_aside(contents: Contents, is_wanted: Callable[[str, str], bool]) -> Iterator[Removal]:
+    """Of searches for orphans, whose files are in quarantine; those of cleans are told with the clean."""
+    storage = contents.store.storage
     for name in removals(storage):
         try:
             manifest = load_manifest(storage, name)
         except CorruptMetadata:  # `check` reports it
             continue
-        # Those of cleans are told with the clean.
         for path in () if manifest is None or manifest.kind == "clean" else manifest.paths():
             folder, _, file = path.rpartition("/")
             if manifest is not None and is_wanted(folder, file):
                 why = f"moved into quarantine by {name}: {manifest.reasons.get(path, 'no instant knows it')}"
-                yield Removal(path=path, why=why, quarantine=name, undo_until=iso_utc(manifest.until_ms))
+                note = f"in quarantine until {iso_utc(manifest.until_ms)}; hudi-py undo TABLE {name}"
+                yield Removal(path=path, why=why, quarantine=name, note=note)
 
 
-def deletions_of(contents: Contents, table: TableConfig, is_wanted: Callable[[str, str], bool]) -> list[Deletion]:
+def deletions_of(
+    contents: Contents, table: TableConfig, is_wanted: Callable[[str, str], bool], *, is_one: bool
+) -> list[Deletion]:
     """
     The files that completed cleans deleted, as far as the timeline knows them; the newest clean first.
 
-    The archive is read only if the active timeline does not tell. A file that two cleans name is that of the newer one.
+    The archive is not read for one file of which the active timeline tells. A file that two cleans name is that of the
+    newer one.
 
     Args:
         contents: The table's timeline.
         table: Its properties.
         is_wanted: Whether a file is asked for, by its partition path and name.
+        is_one: Whether that is one file only, not a file group or a partition.
 
     Raises:
         CorruptMetadata: The archive is damaged.
     """
     active = reversed(contents.store.load().completed(Action.CLEAN))
-    found = _wanted(_of_active(contents, active), is_wanted)
-    if not found:
-        archived = load_archived_contents(contents.store.storage, table)
-        cleans = [each for each in archived if each.action is Action.CLEAN and each.is_completed]
-        cleans.sort(key=lambda each: each.requested_time, reverse=True)
-        found = _wanted((each for clean in cleans for each in _of_document(clean, archived[clean])), is_wanted)
-    return [attrs.evolve(each, undo_until=_undo_until(contents, each)) for each in found.values()]
-
-
-def _wanted(deletions: Iterable[Deletion], is_wanted: Callable[[str, str], bool]) -> dict[str, Deletion]:
     found: dict[str, Deletion] = {}
+    for clean in active:
+        _add(found, _of_document(clean, _document(contents, clean)), is_wanted)
+    if not (found and is_one):
+        for clean, document in _archived(contents, table, Action.CLEAN):
+            _add(found, _of_document(clean, document, is_archived=True), is_wanted)
+    return [attrs.evolve(each, held_until=_held_until(contents, each)) for each in found.values()]
+
+
+def _archived(contents: Contents, table: TableConfig, *actions: Action) -> Iterator[tuple[Instant, Any]]:
+    """Completed instants of the archive with what they hold, the newest first."""
+    archived = load_archived_contents(contents.store.storage, table)
+    wanted = [each for each in archived if each.action in actions and each.is_completed]
+    for instant in sorted(wanted, key=lambda each: each.requested_time, reverse=True):
+        yield instant, archived[instant]
+
+
+def _document(contents: Contents, instant: Instant) -> Any:
+    """A completed instant of the active timeline as plain data; None if it is damaged or archived meanwhile."""
+    try:
+        return contents.plain(instant)
+    except (CorruptMetadata, NotFound):  # `check` reports it; another one may tell
+        return None
+
+
+def _inner(document: Any, name: str) -> Any:
+    """The content of an instant: archived in layout 1, it is one of several."""
+    if not isinstance(document, Mapping):
+        return None
+    inner = document.get(name)
+    return inner if isinstance(inner, Mapping) else document
+
+
+def _add(found: dict[str, Deletion], deletions: Iterable[Deletion], is_wanted: Callable[[str, str], bool]) -> None:
     for each in deletions:
         folder, _, name = each.path.rpartition("/")
         if is_wanted(folder, name):
             found.setdefault(each.path, each)
-    return found
 
 
-def _of_active(contents: Contents, cleans: Iterable[Instant]) -> Iterator[Deletion]:
-    for clean in cleans:
-        try:
-            metadata = contents.clean(clean)
-        except CorruptMetadata:  # `check` reports it; another clean may tell
-            continue
-        for partition, done in metadata.partitions.items():
-            for name in dict.fromkeys((*done.delete_path_patterns, *done.success_delete_files)):
-                yield Deletion(
-                    path=join_path(partition, name),
-                    clean=clean,
-                    policy=done.policy,
-                    earliest=metadata.earliest_commit_to_retain,
-                    approved_by=metadata.extra_metadata.get(APPROVED_BY) or "",
-                    run_by=metadata.extra_metadata.get(RUN_BY) or "",
-                )
-
-
-def _of_document(clean: Instant, document: Any) -> Iterator[Deletion]:
-    """Of an archived clean, which is plain data under the names on disk, in layout 1 as one of several contents."""
-    inner = document.get("hoodieCleanMetadata") if isinstance(document, Mapping) else None
-    content: Any = inner if isinstance(inner, Mapping) else document
-    partitions = content.get("partitionMetadata") if isinstance(content, Mapping) else None
-    extra = content.get("extraMetadata") if isinstance(content, Mapping) else None
-    for partition, done in (partitions or {}).items():
+def _of_document(clean: Instant, document: Any, *, is_archived: bool = False) -> Iterator[Deletion]:
+    """Of a clean, which is plain data under the names on disk."""
+    content = _inner(document, "hoodieCleanMetadata") or {}
+    extra = content.get("extraMetadata") or {}
+    for partition, done in (content.get("partitionMetadata") or {}).items():
         for text in (*(done.get("deletePathPatterns") or ()), *(done.get("successDeleteFiles") or ())):
             yield Deletion(
                 path=join_path(partition, str(text).rpartition("/")[2]),  # old releases recorded whole paths
                 clean=clean,
                 policy=str(done.get("policy") or ""),
                 earliest=str(content.get("earliestCommitToRetain") or ""),
-                approved_by=str((extra or {}).get(APPROVED_BY) or ""),
-                run_by=str((extra or {}).get(RUN_BY) or ""),
+                approved_by=str(extra.get(APPROVED_BY) or ""),
+                run_by=str(extra.get(RUN_BY) or ""),
+                is_archived=is_archived,
             )
 
 
-def _undo_until(contents: Contents, deletion: Deletion) -> str | None:
+def _held_until(contents: Contents, deletion: Deletion) -> str | None:
     try:
         manifest = load_manifest(contents.store.storage, deletion.clean.requested_time)
     except CorruptMetadata:

@@ -108,7 +108,8 @@ def explain(service: CleanService, target: str) -> Explanation:
     Explain the files of a target.
 
     Args:
-        target: A file (path, relative or below the table's base path, or bare name), a file id, or a partition.
+        target: A file (path, relative or below the table's base path, or bare name), a file id, or a partition. Also
+            one that is gone.
 
     Raises:
         ConfigError: The table has no such file, file group or partition.
@@ -158,7 +159,7 @@ class Explainer:
         if not found:
             raise _NothingFound(
                 f"{self._store.storage.root} has no file, file group or partition {name!r}, and no clean is known that "
-                "deleted it; see hudi-py files"
+                "deleted it, nor a rollback or restore; see hudi-py files"
             )
 
     def deleted(self, target: str) -> Iterator[FileExplanation]:
@@ -166,15 +167,18 @@ class Explainer:
         name, contents = self._relative(target), self._service.contents
 
         def is_wanted(path: str, file: str) -> bool:
-            return _is_named(file, path, name)
+            return path == name or _is_named(file, path, name)
 
-        deletions = deletions_of(contents, self._service.table, is_wanted)
-        for removal in () if deletions else removals_of(contents, is_wanted):
-            undo = None if removal.quarantine is None else (removal.undo_until, removal.quarantine)
-            yield _gone(removal.path, removal.why, removal.by, undo, quarantine=removal.quarantine)
+        is_one = parse_data_file(name.rpartition("/")[2]) is not None
+        deletions = deletions_of(contents, self._service.table, is_wanted, is_one=is_one)
         for deletion in deletions:
-            undo = None if deletion.undo_until is None else (deletion.undo_until, deletion.clean.requested_time)
-            yield _gone(deletion.path, str(deletion), deletion.clean, undo)
+            yield _gone(deletion.path, str(deletion), deletion.clean, deletion.note)
+        if deletions and is_one:
+            return
+        told = {each.path for each in deletions}
+        for removal in removals_of(contents, self._service.table, is_wanted, is_one=is_one):
+            if removal.path not in told:
+                yield _gone(removal.path, removal.why, removal.by, removal.note, quarantine=removal.quarantine)
 
     def _relative(self, target: str) -> str:
         root = self._store.storage.root
@@ -390,17 +394,15 @@ class Explainer:
         return f"the next one looks at {scope.reason}"
 
 
-def _gone(
-    path: str, rule: str, by: Instant | None, undo: tuple[str | None, str] | None, quarantine: str | None = None
-) -> FileExplanation:
-    """Explain a file that is not there any more; *undo* is until when, and by which name, it can be put back."""
+def _gone(path: str, rule: str, by: Instant | None, note: str | None, quarantine: str | None = None) -> FileExplanation:
+    """Explain a file that is not there any more; *note* says whether it can be put back."""
     parsed = parse_data_file(path.rpartition("/")[2])
     return FileExplanation(
         path=path,
         kind="unknown file" if parsed is None else _kind(parsed),
         file_id=None if parsed is None else parsed.file_id,
         rule=rule,
-        also=() if undo is None else (f"in quarantine until {undo[0]}; hudi-py undo TABLE {undo[1]}",),
+        also=() if note is None else (note,),
         deleted_by=by,
         quarantine=quarantine,
     )

@@ -38,7 +38,7 @@ from hudi_py.runtime.log import log
 from hudi_py.services.clean.planning.progress import PROGRESS
 from hudi_py.services.undo.result import UndoReport
 from hudi_py.storage.base import Entry, Storage, StorageFailure
-from hudi_py.timeline.archive import is_archived
+from hudi_py.timeline.archive import load_archived
 from hudi_py.timeline.completions import contents_of, undone_by
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.hidden_leases import refuse_hiding_leased
@@ -268,7 +268,7 @@ class UndoService:
         if clean is None:
             if manifest.name in pending_undos(self.contents, timeline):
                 return
-            if is_archived(self._storage, self.table, manifest.name):
+            if load_archived(self._storage, self.table).find(manifest.name, Action.CLEAN) is not None:
                 raise RefusedError(self._no(manifest, "it is archived"))
             self._refuse_if_undone(timeline, manifest.name)
             raise RefusedError(self._no(manifest, "it is not on the timeline"))

@@ -7,7 +7,7 @@ from datetime import timedelta
 import attrs
 import pytest
 
-from hudi_py.errors import ConfigError
+from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.model.files import parse_data_file
 from hudi_py.runtime.who import who_runs_this
 from support.tables import NOW, TableBuilder, at
@@ -67,6 +67,47 @@ def test_a_file_in_quarantine_can_come_back():
     assert f"hudi-py undo TABLE {result.instant}" in file.also[0]
 
 
+def archived(layout, **settings):
+    """A partition r1 that is gone: one clean, archived since, deleted its files but the last, and another one that."""
+    builder, first = cleaned(layout, **settings)
+    cleans = [first]
+    for day in range(6):
+        builder.clock.move(timedelta(days=1))
+        replaced = {"r1": ["g"]} if day == 4 else None
+        builder.commit(f"{builder.clock.now():%Y%m%d%H%M%S}000", {"r0": ["f"]}, replaced=replaced)
+        builder.clock.move(timedelta(hours=1))
+        table = builder.table()
+        table.settings = table.settings.merged(settings)
+        cleans += table.clean(commits_retained=1)
+    builder.table(clean_commits_retained=1).archive(keep_min_commits=2, keep_max_commits=3)
+    builder.storage.delete_folder("r1")
+    timeline = builder.table().timeline
+    assert timeline.find(cleans[0].instant) is None
+    assert timeline.find(cleans[-1].instant) is not None
+    return builder, cleans
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("target", ["r1", "g"])
+def test_a_partition_and_a_file_group_that_are_gone_are_told_as_a_whole(layout, target):
+    """Also where several cleans deleted their files, and some of those are archived."""
+    builder, cleans = archived(layout)
+    gone = {path: each.instant for each in cleans for path in each.deleted_files if path.startswith("r1/g")}
+    assert len(set(gone.values())) == 3
+    assert {each.path: each.deleted_by.requested_time for each in builder.table().explain(target).files} == gone
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_no_undo_is_promised_of_a_clean_that_is_archived(layout):
+    """What explain says of the quarantine is what the undo says."""
+    builder, cleans = archived(layout, **{"hoodie_py.clean.quarantine": True, "hoodie_py.quarantine.grace": "90d"})
+    gone = next(each for each in cleans[0].deleted_files if each.startswith("r1/"))
+    (file,) = builder.table().explain(gone).files
+    assert file.also[0].endswith(f"clean {cleans[0].instant} is archived and cannot be undone any more")
+    with pytest.raises(RefusedError, match="cannot be undone: it is archived"):
+        builder.table().undo(cleans[0].instant)
+
+
 def test_what_never_was_is_still_wrong_usage():
     """The message says that no clean is known, either."""
     builder, _ = cleaned(2)
@@ -117,3 +158,27 @@ def test_what_a_rollback_a_restore_or_a_search_for_orphans_took_is_told(layout):
     assert "no instant has its time" in found[stranger].rule
     assert found[stranger].also[0].endswith(f"hudi-py undo TABLE {found[stranger].quarantine}")
     assert all(each.is_gone for each in found.values())
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_what_a_rollback_took_is_told_from_the_archive_too(layout):
+    """Archival keeps what it deleted."""
+    builder = TableBuilder(layout)
+    builder.commit(at(1), {"r0": ["f"]})
+    undone = []
+    for day in range(8):
+        builder.clock.move(timedelta(days=1))
+        time = f"{builder.clock.now():%Y%m%d%H%M%S}000"
+        builder.commit(time, {"r0": ["f"]})
+        builder.clock.move(timedelta(hours=1))
+        if day < 4:
+            builder.table().rollback(time)
+            undone.append(time)
+    builder.table(clean_commits_retained=1).clean()
+    (first, *_) = builder.table().timeline.completed("rollback")
+    builder.table(clean_commits_retained=1).archive(keep_min_commits=2, keep_max_commits=3)
+    assert builder.table().timeline.find(first.requested_time) is None
+    path = f"r0/{builder.base_name('f', undone[0])}"
+    (file,) = builder.table().explain(path).files
+    assert (file.path, file.deleted_by.requested_time, file.is_gone) == (path, first.requested_time, True)
+    assert file.rule.endswith(f"which undid {undone[0]}")
