@@ -11,13 +11,14 @@ import attrs
 
 from hudi_py.config.arguments import check_flags, check_kinds, check_texts
 from hudi_py.config.uses import Use
-from hudi_py.errors import HudiError
+from hudi_py.errors import ConflictError, HudiError
 from hudi_py.model.lease import Lease, consumer_id, lease_span
 from hudi_py.runtime.who import who_runs_this
 from hudi_py.table_view import TableView
 
 if TYPE_CHECKING:
     from hudi_py.services.lease.consumers import ConsumerService
+    from hudi_py.services.lease.keeper import LeaseKeeper
     from hudi_py.services.lease.service import LeaseService
     from hudi_py.snapshot.snapshot import Snapshot
     from hudi_py.timeline.timeline import Timeline
@@ -78,20 +79,32 @@ class TableLeases(TableView):
         holder: str | None = None,
         savepoint: bool = False,
     ) -> Iterator[Lease]:
-        """Take a lease as `lease` does, for another process to read under it; yields the lease itself."""
+        """
+        Take a lease as `lease` does, for another process to read under it; yields the lease itself.
+
+        Raises:
+            ConflictError: At the end of a block that succeeded: the lease was lost meanwhile. Readers of hudi_py notice
+                files that are missing, those of Apache Hudi may show fewer rows.
+            As `lease`.
+        """
         span = lease_span(ttl)
         lease = self.take_lease(ttl=span, at=at, holder=holder, savepoint=savepoint)
-        with self._kept(lease, span):
+        with self._kept(lease, span) as keeper:
             yield lease
+        if keeper.why_lost:
+            raise ConflictError(
+                f"{self.storage.root}: {lease} was lost while it was needed, so that what was read may lack rows: "
+                f"{keeper.why_lost}. Do it again"
+            )
 
     @contextmanager
-    def _kept(self, lease: Lease, span: timedelta) -> Iterator[None]:
+    def _kept(self, lease: Lease, span: timedelta) -> Iterator[LeaseKeeper]:
         from hudi_py.services.lease.keeper import LeaseKeeper
 
         keeper = LeaseKeeper(self._leases, lease, span)
         try:
             keeper.start()
-            yield
+            yield keeper
         finally:
             # Releases it at once, so that the next clean need not wait until it expires.
             keeper.stop()

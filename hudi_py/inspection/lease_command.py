@@ -9,6 +9,7 @@ import attrs
 import click
 
 from hudi_py.config import keys
+from hudi_py.errors import ConflictError
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command, done, dry_run_option, tried
@@ -149,7 +150,8 @@ def run(
     Run a command under a lease, which is renewed while the command runs.
 
     The command finds the lease in HUDI_PY_LEASE_ID, HUDI_PY_LEASE_INSTANT (the commit that stays readable) and
-    HUDI_PY_LEASE_TABLE. The exit code is that of the command. With --json its output goes to stderr.
+    HUDI_PY_LEASE_TABLE. The exit code is that of the command, or 4 if the command succeeded and the lease was lost
+    meanwhile. With --json its output goes to stderr.
 
     \b
     Examples:
@@ -163,10 +165,16 @@ def run(
         opened = common.open_to_change(table, dry_run=True)
         _show_trial(common, opened.take_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint))
         return
+    code = 0
     # Released also if the child fails; if this process is killed, the lease expires.
-    with common.open(table).kept_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint) as taken:
-        names = {"ID": taken.id, "INSTANT": taken.instant, "TABLE": table}
-        code = run_child(words, {f"HUDI_PY_LEASE_{name}": value for name, value in names.items()}, quiet=common.as_json)
+    try:
+        with common.open(table).kept_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint) as taken:
+            names = {f"HUDI_PY_LEASE_{name}": value for name, value in (("ID", taken.id), ("INSTANT", taken.instant))}
+            code = run_child(words, {**names, "HUDI_PY_LEASE_TABLE": table}, quiet=common.as_json)
+    except ConflictError:
+        # Whoever waits for a command that failed wants to know how it did; that the lease is lost is in the log.
+        if not code:
+            raise
     if common.as_json:
         print_json({**lease_entry(taken), "command_exit_code": code})
     # Before the exit code of the child ends this process, or a full pipe could swallow the document.

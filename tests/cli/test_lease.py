@@ -79,6 +79,28 @@ def test_a_command_runs_under_a_lease(run, trips, tmp_path):
     assert run("lease", "list", trips, "--json").json == []
 
 
+LEASES = ".hoodie/.aux/hudi_py/leases"
+LOST = {
+    "released by others": "shutil.rmtree(leases)",
+    "moved with its table": "table.rename(table.with_name('elsewhere'))",
+}
+
+
+@pytest.mark.parametrize("how", LOST)
+@pytest.mark.parametrize("code", [0, 7])
+def test_a_command_that_succeeded_under_a_lost_lease_is_no_success(run, trips, how, code):
+    """What it read may lack rows, and readers of Apache Hudi do not say so. One that failed has its own exit code."""
+    table = f"import pathlib, shutil, sys; table = pathlib.Path({trips!r}); leases = table / {LEASES!r}"
+    script = f"{table}; {LOST[how]}; sys.exit({code})"
+    done = run("lease", "run", "--ttl", "1h", "--json", trips, "--", sys.executable, "-c", script)
+    assert "event='lease.lost'" in done.err
+    if code:
+        assert (7, 7) == (done.code, done.json["command_exit_code"])
+    else:
+        assert (4, "ConflictError") == (done.code, done.json["error"]["kind"])
+        assert "was lost while it was needed" in done.json["error"]["message"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_end_the_command_and_release_the_lease(run, trips, number):

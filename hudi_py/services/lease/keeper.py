@@ -26,7 +26,8 @@ class LeaseKeeper:
 
     def __init__(self, service: LeaseService, lease: Lease, ttl: timedelta) -> None:
         self.lease = lease
-        self.is_lost = False
+        self.why_lost = ""
+        """Why files may have been deleted that it was to keep; ``""`` as long as it was in force."""
         self._service, self._ttl = service, ttl
         pause = min(ttl / _RENEWALS_PER_TTL, _PAUSE_MAX)
         self._renewals = RepeatedWork(self.renew, pause.total_seconds())
@@ -38,18 +39,26 @@ class LeaseKeeper:
     def stop(self) -> None:
         """Stop renewing, and release it; if that fails, it counts until it expires."""
         self._renewals.stop()  # first, because a renewal after the release would bring the lease back
+        if not self.why_lost and not self.lease.is_usable(self._service.contents.store.clock.now()):
+            self._lose(f"{self.lease} could not be renewed in time")
         try:
-            self._service.release(self.lease.id)
+            is_released = self._service.release(self.lease.id)
         except HudiError as error:
             log.warning("lease.not_released", lease=self.lease.id, why=str(error))
+            return
+        if not (is_released or self.why_lost):
+            self._lose("it was released or deleted by others, or the table is not there any more")
 
     def renew(self) -> bool:
         """Renew it once; False if it is lost. Other failures are logged, because the next renewal may go through."""
         try:
             self.lease = self._service.renew(self.lease.id, self._ttl)
         except (ConfigError, ConflictError) as error:
-            self.is_lost = True
-            log.warning("lease.lost", lease=self.lease.id, why=str(error))
+            self._lose(str(error))
         except HudiError as error:
             log.warning("lease.not_renewed", lease=self.lease.id, why=str(error))
-        return not self.is_lost
+        return not self.why_lost
+
+    def _lose(self, why: str) -> None:
+        self.why_lost = why
+        log.warning("lease.lost", lease=self.lease.id, why=why)
