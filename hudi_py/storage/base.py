@@ -110,6 +110,7 @@ class Capabilities(NamedTuple):
     conditional_replace: bool = False  # swap is available
     reports_missing: bool = True  # delete_many returns False for absent paths; otherwise True means "absent now"
     tags: bool = False  # tag_many is available
+    is_rehearsal: bool = False  # what is changed is forgotten: for dry runs, of which nobody else may hear
 
 
 class Storage(Protocol):

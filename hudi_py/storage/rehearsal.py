@@ -41,7 +41,7 @@ class RehearsalStorage:
     def capabilities(self) -> Capabilities:
         inner = self._inner.capabilities  # what the real run would be refused for is refused here
         return self._written.capabilities._replace(
-            atomic_create=inner.atomic_create, conditional_replace=inner.conditional_replace
+            atomic_create=inner.atomic_create, conditional_replace=inner.conditional_replace, is_rehearsal=True
         )
 
     @property

@@ -86,7 +86,8 @@ class Hooks:
         self._later(store, lambda: _told(store, ARCHIVE, content={"archived": count}))
 
     def _later(self, store: TimelineStore, make: Callable[[], Completed]) -> None:
-        if self.config.is_empty and not _functions:
+        # Whoever is called would begin the next job for a commit that is in the memory of a dry run only.
+        if (self.config.is_empty and not _functions) or store.storage.capabilities.is_rehearsal:
             return
         # After the lock, and the turn among threads: a hook may take long, or have another thread change the table.
         store.lock.afterwards(lambda: after_turn(store.storage.root, lambda: self._call(make())))

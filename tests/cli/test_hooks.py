@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import threading
 import time
@@ -399,3 +400,30 @@ def test_work_on_the_metadata_table_is_told_to_nobody(tmp_path):
         remove()
     assert (tmp_path / "t" / ".hoodie" / "metadata").is_dir()
     assert {each.location for each in found} == {str(tmp_path / "t")}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("write", "{rows}"),
+        ("delete", "--where", "id = 'a'"),
+        ("update", "--set", "v=7"),
+        ("merge", "{rows}", "--on", "id", "--when-matched", "update"),
+        ("drop-partition", "x"),
+        ("lease", "create", "--ttl", "1h", "--savepoint"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_dry_run_calls_no_hook(run, tmp_path, words):
+    """The commit is in its memory only: whoever was called would begin the next job for it."""
+    table, told_to, file = tmp_path / "t", tmp_path / "told", tmp_path / "rows.jsonl"
+    hudi_py.write(table, rows(1), settings=SETTINGS)
+    file.write_text('{"id": "a", "p": "x", "v": 3}\n')
+    hook = shlex.join([sys.executable, "-c", f"open({str(told_to)!r}, 'a').write('called')"])
+    given = [each.format(rows=file) for each in words]
+    at_table = 2 if words[0] == "lease" else 1
+    command = [*given[:at_table], str(table), *given[at_table:], "--conf", f"hoodie_py.hook.command={hook}"]
+    assert run(*command, "--dry-run").code == 0
+    assert not told_to.exists()
+    assert run(*command).code == 0
+    assert told_to.exists()
