@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
 import click
 
 from hudi_py.config import keys
-from hudi_py.errors import ConflictError
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command, done, dry_run_option, tried
@@ -165,16 +164,18 @@ def run(
         opened = common.open_to_change(table, dry_run=True)
         _show_trial(common, opened.take_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint))
         return
-    code = 0
     # Released also if the child fails; if this process is killed, the lease expires.
-    try:
-        with common.open(table).kept_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint) as taken:
-            names = {f"HUDI_PY_LEASE_{name}": value for name, value in (("ID", taken.id), ("INSTANT", taken.instant))}
-            code = run_child(words, {**names, "HUDI_PY_LEASE_TABLE": table}, quiet=common.as_json)
-    except ConflictError:
-        # Whoever waits for a command that failed wants to know how it did; that the lease is lost is in the log.
-        if not code:
-            raise
+    with common.open(table).kept_lease(ttl=ttl, at=at, holder=holder, savepoint=savepoint) as taken:
+        names = {"ID": taken.id, "INSTANT": taken.instant, "TABLE": table}
+        code = run_child(words, {f"HUDI_PY_LEASE_{name}": value for name, value in names.items()}, quiet=common.as_json)
+        if code:
+            # In here: that the lease was lost, too, is in the log, and must not hide how the command failed.
+            _end(common, taken, code)
+    _end(common, taken, code)
+
+
+def _end(common: Common, taken: Lease, code: int) -> NoReturn:
+    """End as the command did that ran under a lease."""
     if common.as_json:
         print_json({**lease_entry(taken), "command_exit_code": code})
     # Before the exit code of the child ends this process, or a full pipe could swallow the document.
