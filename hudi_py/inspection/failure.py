@@ -79,14 +79,17 @@ def fail(error: HudiError, *, as_json: bool) -> NoReturn:
 
 def tell(error: Exception, *, as_json: bool) -> int:
     """Print the error of one of several runs, which does not end the others; its exit code."""
-    if isinstance(error, HudiError):
-        line, failure = _sentence(error), _failure(error)
-    else:
-        line, failure = _unexpected(error)
+    failure = failure_of(error)
+    line = _sentence(error) if isinstance(error, HudiError) else _unexpected(error)[0]
     say(f"hudi-py: {line}", file=sys.stderr)
     if as_json:
         print_json_line({"error": attrs.asdict(failure)})
     return failure.exit_code
+
+
+def failure_of(error: Exception) -> Failure:
+    """An error as ``--json`` prints it."""
+    return _failure(error) if isinstance(error, HudiError) else _unexpected(error)[1]
 
 
 def _sentence(error: HudiError) -> str:

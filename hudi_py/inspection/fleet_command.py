@@ -64,7 +64,13 @@ def fleet(common: Common, locations: tuple[str, ...], source: str | None, parall
     plan = Plan(command=("fleet-entry",), arguments=common.as_arguments(), tables=tables, parallel=parallel,
                 measures=common.is_measured)  # fmt: skip
     outcomes: list[Outcome] = []
-    plan.run(outcomes.append)
+    told: set[str] = set()
+
+    def note(outcome: Outcome) -> None:
+        outcome.tell_notes(told)
+        outcomes.append(outcome)
+
+    plan.run(note)
     # They come as they are done; by name, two runs can be compared.
     outcomes.sort(key=lambda each: each.table)
     common.measures.extend(sample for outcome in outcomes for sample in outcome.samples)

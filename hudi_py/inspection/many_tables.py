@@ -10,25 +10,28 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from multiprocessing import get_context
 from typing import Any, Final
 
 import attrs
 
+from hudi_py.inspection.failure import failure_of
 from hudi_py.inspection.fleet_budget import Budget
 from hudi_py.inspection.metrics_file import collected
 from hudi_py.inspection.open_metrics import Sample
 from hudi_py.inspection.options import MORE_TO_DO, ONE_OF_MANY
 from hudi_py.inspection.run_journal import RunJournal
+from hudi_py.inspection.say import say, visible
 from hudi_py.inspection.still_running import is_beat
 from hudi_py.inspection.termination import EXIT_CODE as TERMINATED
 from hudi_py.inspection.termination import INTERRUPTED, Terminated
+from hudi_py.inspection.worker_pool import Submit, workers
+from hudi_py.model.words import counted
 from hudi_py.txn.turns import place_of
 
 SOME_FAILED: Final = 6
@@ -52,7 +55,8 @@ class Outcome:
         exit_code: That the command alone would have had.
         document: What it would have printed with ``--json``; None if that was nothing.
         samples: What a metrics file would have of it, if that was asked for.
-        notes: Lines that it printed on standard error beside its result: warnings, and log events that were asked for.
+        notes: What it printed on standard error beside its result: warnings, log events that were asked for, and the
+            traceback of an error, which is one text.
     """
 
     table: str
@@ -70,6 +74,16 @@ class Outcome:
     def is_done(self) -> bool:
         """Whether nothing of the command is left to do on the table, as far as it was asked to tell."""
         return self.exit_code in _DONE
+
+    def tell_notes(self, told: set[str]) -> None:
+        """Print the notes that are not among those *told* before, to standard error, and add them there."""
+        for note in self.notes:
+            if note in told:
+                continue
+            told.add(note)
+            for line in note.splitlines():
+                # Objects of --log-format json stay whole.
+                say(line if line.startswith("{") else f"{self.table}: {line}", file=sys.stderr)
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -187,8 +201,13 @@ class Plan:
             running: dict[Future[Outcome], tuple[str, list[int]]] = {}
             broken: list[tuple[str, list[int]]] = []
             try:
-                with _pool(min(self.parallel, len(waiting))) as pool:
-                    self._through(pool, waiting, running, broken, tell)
+                with workers(min(self.parallel, len(waiting))) as submit:
+                    try:
+                        self._through(submit, waiting, running, broken, tell)
+                    except KeyboardInterrupt:
+                        begun = counted(sum(not each.done() for each in running), "table")
+                        say(f"hudi-py: finishing {begun} in progress first; a second signal ends that", file=sys.stderr)
+                        raise
             finally:
                 # After Ctrl-C the pool has finished what was begun, unless it came twice; no later run need do it.
                 over = [each for each in running if each.done() and not each.cancelled()]
@@ -200,7 +219,7 @@ class Plan:
 
     def _through(
         self,
-        pool: ProcessPoolExecutor,
+        submit: Submit,
         waiting: list[str],
         running: dict[Future[Outcome], tuple[str, list[int]]],
         broken: list[tuple[str, list[int]]],
@@ -218,7 +237,7 @@ class Plan:
                     tell(_not_started(table, shares))
                     continue
                 try:
-                    running[pool.submit(self._run_one, table, self.argv(table, shares))] = table, shares
+                    running[submit(self._run_one, table, self.argv(table, shares))] = table, shares
                 except BrokenProcessPool:
                     broken.append((table, shares))
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -242,17 +261,22 @@ class Plan:
                 tell(self._settle(shares, outcome))
 
     def _alone(self, table: str, shares: Sequence[int]) -> Outcome:
-        with _pool(1) as pool:
+        with workers(1) as submit:
             try:
-                return pool.submit(self._run_one, table, self.argv(table, shares)).result()
+                outcome: Outcome = submit(self._run_one, table, self.argv(table, shares)).result()
             except BrokenProcessPool:
                 message = f"{table}: the process that worked on it was killed"
                 fix = "run the command on this table alone; it may need more memory than is available"
                 return Outcome(table, 1, _error("ProcessKilled", message, fix, 1))
+        return outcome
 
 
 def run_one(table: str, argv: Sequence[str], *, measures: bool = False) -> Outcome:
-    """Run a command with its output caught, and measured if asked; never raises an error of the command."""
+    """
+    Run a command with its output caught, and measured if asked; never raises an error of the command.
+
+    With ``--debug``, which lets errors through, their tracebacks are among what it printed.
+    """
     from hudi_py.inspection.cli import main
 
     out, err = io.StringIO(), io.StringIO()
@@ -268,23 +292,31 @@ def run_one(table: str, argv: Sequence[str], *, measures: bool = False) -> Outco
             main(list(argv))
         except SystemExit as stopped:
             code = stopped.code
+        except Exception as error:  # noqa: BLE001 - one table must not end the others
+            failure, trace = failure_of(error), traceback.format_exc()
+            notes = (*_notes(err.getvalue()), trace)
+            return Outcome(table, failure.exit_code, {"error": attrs.asdict(failure)}, tuple(samples), notes)
         finally:
             ONE_OF_MANY.reset(mark)
     # A text in SystemExit is a message, which Python prints and turns into code 1.
     exit_code = code if isinstance(code, int) else (0 if code is None else 1)
-    text = out.getvalue()
+    text, told = out.getvalue(), err.getvalue()
     try:
         document = json.loads(text) if text.strip() else None
     except ValueError:
         document = text
     # Wrong usage ends before anything can be printed as JSON.
     if document is None and exit_code not in _NOT_FAILED:
-        document = _error("Failed", err.getvalue().strip() or "the command failed", "run it on this table", exit_code)
-    # Of a failure the document has what was printed.
-    told = err.getvalue().splitlines() if exit_code in _NOT_FAILED else []
-    return Outcome(
-        table, exit_code, document, tuple(samples), tuple(line for line in told if line and not is_beat(line))
-    )
+        document, told = _error("Failed", told.strip() or "the command failed", "run it on this table", exit_code), ""
+    return Outcome(table, exit_code, document, tuple(samples), _notes(told, document))
+
+
+def _notes(told: str, document: Any = None) -> tuple[str, ...]:
+    """What a command printed on standard error, but for the error that its document has."""
+    is_error = isinstance(document, dict) and set(document) == {"error"}
+    known = f"hudi-py: {visible(document['error']['message'])}" if is_error else None
+    lines = [line for line in told.splitlines() if line and not is_beat(line)]
+    return tuple(line for line in lines if known is None or not line.startswith(known))
 
 
 def _not_started(table: str, why: str) -> Outcome:
@@ -294,30 +326,3 @@ def _not_started(table: str, why: str) -> Outcome:
 
 def _error(kind: str, message: str, fix: str, exit_code: int) -> dict[str, Any]:
     return {"error": {"kind": kind, "message": message, "fix": fix, "exit_code": exit_code}}
-
-
-@contextlib.contextmanager
-def _pool(size: int) -> Iterator[ProcessPoolExecutor]:
-    """
-    Processes that run one table after the other.
-
-    After Ctrl-C they finish the tables that they are working on. They must not run the program again that this process
-    was started as, so for the time of their start it is hidden.
-    """
-    names = sys.modules["__main__"].__dict__
-    hidden = [(name, names.pop(name)) for name in ("__spec__", "__file__") if name in names]
-    # Looked up by the start of a new process, which takes a missing one for an error.
-    names["__spec__"] = None
-    try:
-        with ProcessPoolExecutor(size, get_context("spawn"), initializer=_ignore_interrupts) as pool:
-            try:
-                yield pool
-            finally:
-                # Tables that were not begun are dropped; those that were are finished, or they would be left pending.
-                pool.shutdown(wait=True, cancel_futures=True)
-    finally:
-        names.update(hidden)
-
-
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

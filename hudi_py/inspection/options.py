@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 MORE_TO_DO: Final = 7
+"""Exit code, on request, of a run that one of its limits ended early."""
 ONE_OF_MANY: Final = ContextVar("ONE_OF_MANY", default=False)
 """Whether the table is one of a run over many, some of which are of another kind than the command is for."""
-"""Exit code, on request, of a run that one of its limits ended early."""
 _LEVELS: Final = ("warning", "info", "debug")
 
 
@@ -44,6 +44,8 @@ class Common:
     measures: list[Sample] = attrs.field(factory=list)
     """What the command found and ``--metrics-file`` is to have, beside the timeline."""
     is_measured: bool = False
+    log_options: tuple[str, ...] = ()
+    """Those about log events and tracebacks, as they are given to another command."""
     heeded: list[str] = attrs.field(factory=list)
     """Has an entry once the command has asked for the time of ``--now``; copies with other settings share it."""
 
@@ -64,7 +66,7 @@ class Common:
         self.heeded.append("--now")
         found = [f"--conf={name}={value}" for name, value in self.settings.items()]
         found += [f"--storage-option={name}={value}" for name, value in self.storage_options.items()]
-        return (*found, *(() if self.now is None else (f"--now={self.now}",)))
+        return (*found, *(() if self.now is None else (f"--now={self.now}",)), *self.log_options)
 
     def planning_time(self, opened: Table) -> datetime | None:
         """Return the time given with ``--now``, in the table's time zone; None if it was not given."""
@@ -256,6 +258,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         location = arguments.get("table")
         measures: list[Sample] = []
         is_measured = metrics_file is not None or is_collecting()
+        level = _LEVELS[min(verbose, 2)] if verbose else ("error" if quiet else log_level)
+        # Standard output is for the document alone, also with -v.
+        is_json = log_json or log_format == "json"
         opens: list[Common] = []
 
         def look(moment: datetime) -> Iterator[Sample]:
@@ -274,15 +279,13 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
                     # As a setting, so that whatever opens the table later sees it as well.
                     settings |= {"hoodie_py.conf.allow.unknown": "true"}
                 common = Common(
-                    as_json, pairs("--storage-option", storage_option), settings, now, measures, is_measured
-                )
+                    as_json, pairs("--storage-option", storage_option), settings, now, measures, is_measured,
+                    _log_options(level, debug=debug, is_json=is_json),
+                )  # fmt: skip
                 opens.append(common)
                 check_writable(metrics_file)
                 from hudi_py.inspection.log_output import logging_to_stderr
 
-                level = _LEVELS[min(verbose, 2)] if verbose else ("error" if quiet else log_level)
-                # Standard output is for the document alone, also with -v.
-                is_json = log_json or log_format == "json"
                 # The limit is outermost: it also counts what the others take to begin and to end.
                 with (
                     time_limit(timeout),
@@ -306,13 +309,20 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
                     raise
                 fail(error, as_json=as_json)
             except Exception as error:
-                if debug or is_lost_output(error):
+                # The output of one of many tables is kept in memory, and is never lost.
+                if debug or (is_lost_output(error) and not ONE_OF_MANY.get()):
                     raise
                 fail_unexpectedly(error, as_json=as_json)
 
     if function.__doc__ is not None:  # docstrings are raw, and click wants the character that the escape stands for
         wrapper.__doc__ = function.__doc__.replace("\\b\n", "\b\n")
     return wrapper
+
+
+def _log_options(level: str, *, debug: bool, is_json: bool) -> tuple[str, ...]:
+    # There is no level of that name: it is what -q means.
+    shown = "-q" if level == "error" else f"--log-level={level}"
+    return (shown, f"--log-format={'json' if is_json else 'text'}", *(("--debug",) if debug else ()))
 
 
 _USES: Final = {

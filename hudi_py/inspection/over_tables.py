@@ -244,11 +244,7 @@ def _span(text: str) -> float:
 
 def _print(outcome: Outcome, head: Mapping[str, Any], told: set[str], *, as_json: bool) -> None:
     """Print the line of a table as soon as it is done, and what it warned of that no table before it did."""
-    for note in outcome.notes:
-        if note not in told:
-            told.add(note)
-            # Objects of --log-format json stay whole.
-            say(note if note.startswith("{") else f"{outcome.table}: {note}", file=sys.stderr)
+    outcome.tell_notes(told)
     if as_json:
         line = visible_json(json_text({**head, **outcome.entry}, ensure_ascii=False))
     else:

@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
-from hudi_py.inspection import many_tables, over_tables
+from hudi_py.inspection import many_tables, over_tables, worker_pool
 from hudi_py.inspection.clean_command import clean
 from hudi_py.inspection.cli import main
 from hudi_py.inspection.fleet_budget import budget_of
@@ -361,7 +361,7 @@ def test_a_killed_process_costs_its_own_table_alone(monkeypatch):
         def shutdown(self, **_):
             return None
 
-        def submit(self, _run, table, _argv):
+        def submit(self, _work, _run, table, _argv):
             from concurrent.futures import Future
 
             future = Future()
@@ -374,7 +374,7 @@ def test_a_killed_process_costs_its_own_table_alone(monkeypatch):
                 future.set_result(Outcome(table, 0, {}))
             return future
 
-    monkeypatch.setattr(many_tables, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(worker_pool, "ProcessPoolExecutor", Pool)
     plan = Plan(command=("check",), arguments=(), tables=("a", "b", "bad", "c", "d"), parallel=3)
     codes = {}
     plan.run(lambda each: codes.update({each.table: each.exit_code}))
