@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import hudi_py
+from hudi_py.errors import RefusedError
 from support.interop_sample import releases
 
 pytestmark = pytest.mark.oracle
@@ -35,12 +36,16 @@ def test_earlier_times_and_ranges_stay_right(peer, tmp_path):
     for version, numbers in enumerate(WRITES, start=1):
         batch = pa.table({"id": [str(n) for n in numbers], "p": ["x"] * len(numbers), "ts": [version] * len(numbers)})
         if version == len(WRITES):
+            peer.savepoint(path, times[-1])
             peer.sql(f"create table downgraded using hudi location '{path}'")
             peer.sql("call downgrade_table(table => 'downgraded', to_version => 'SIX')")
             peer.sql("drop table downgraded")
         times.append(peer.write(path, batch, "upsert", SETTINGS)["requested_time"])
         states.append(states[-1] | {str(n): version for n in numbers})
     check(hudi_py.open_table(path), times, states)
+    with pytest.raises(RefusedError, match="before the table was downgraded"):
+        hudi_py.open_table(path).restore(times[-2])
+    hudi_py.open_table(path).delete_savepoint(times[-2])
     peer.archive(path, ARCHIVED)
     table = hudi_py.open_table(path)
     assert table.timeline.is_before_start(times[1])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
 from hudi_py.config.table import TableConfig, TableType
+from hudi_py.errors import RefusedError
 from hudi_py.fsview.expected import ExpectedSlice, expected_slices
 from hudi_py.fsview.listing import FolderListing
+from hudi_py.fsview.loader import HasLogged
+from hudi_py.model.files import join_path, parse_data_file
 from hudi_py.model.instant import Action, Instant
 from hudi_py.services.rollback.before import Before, Commit, judge_before, touched_groups
 from hudi_py.timeline.archive import load_archived_cleans, load_archived_written
@@ -37,6 +40,7 @@ class StateBefore:
 
         Raises:
             CorruptMetadata: A commit or clean that this depends on does not decode.
+            RefusedError: That state is from before a downgrade to layout 1.
         """
         writes = sorted((i for i in undone if i.is_completed), key=lambda i: i.requested_time, reverse=True)
         times = frozenset(i.requested_time for i in writes)
@@ -53,7 +57,7 @@ class StateBefore:
             if (is_merge_on_read or touched[key].was_there) and expected.get(key, ExpectedSlice(None)).base is None
         }
         listing = FolderListing(self.contents.store.storage)
-        return judge_before(
+        found = judge_before(
             touched,
             expected,
             {path: {entry.name for entry in listing.partition(path)} for path in {key[0] for key in touched}},
@@ -62,6 +66,26 @@ class StateBefore:
             self.table.format.log_naming,
             self._behind_savepoint(timeline, kept, min(times)) if times else {},
         )
+        if self.table.format.log_naming.tells_slice:
+            self._refuse_before_downgrade(timeline, found.needed)
+        return found
+
+    def _refuse_before_downgrade(self, timeline: Timeline, needed: Mapping[str, Collection[str]]) -> None:
+        """Writers and compactions of layout 1 would take each log file that is named after its write for a slice."""
+        has_logged = HasLogged(timeline, self.contents)
+        for path, names in needed.items():
+            files = [file for file in map(parse_data_file, sorted(names)) if file is not None]
+            oldest: dict[str, str] = {}
+            for file in files:
+                oldest[file.file_id] = min(file.instant_time, oldest.get(file.file_id, file.instant_time))
+            for file in files:
+                if oldest[file.file_id] < file.instant_time and has_logged(file.instant_time):
+                    raise RefusedError(
+                        f"undoing is refused: what it would bring back was written before the table was downgraded to "
+                        f"version 6, where {join_path(path, file.name)} would hide the rows below it from later "
+                        "writes; read them (hudi-py read TABLE --as-of TIME -o rows.parquet) and write them again. "
+                        "Nothing was changed"
+                    )
 
     def _commits(self, instants: Iterable[Instant]) -> Iterator[Commit]:
         return ((instant, self.contents.commit(instant)) for instant in instants)
