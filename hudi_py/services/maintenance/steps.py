@@ -14,6 +14,7 @@ from hudi_py.model.instant import Action
 from hudi_py.services.clean.executing.outlook import outlook, plans_too
 from hudi_py.services.maintenance.budget import RunBudget
 from hudi_py.services.maintenance.service import Chore, ChoreResult, Work
+from hudi_py.services.maintenance.tags_ahead import left_by
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -59,6 +60,8 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         table: The opened table.
         budget: What the run may delete, and how long it may take.
     """
+    settings = table.settings
+    tags = any(settings[key] for key in (keys.TAGS_HOURLY, keys.TAGS_DAILY, keys.TAGS_WEEKLY, keys.TAGS_MONTHLY))
 
     def forbidden() -> ChoreResult | None:
         why = table.deletion_forbidden
@@ -75,9 +78,14 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         why = "" if all(each.is_withdrawn for each in pending) else "a pending clean"
         if plans_too(pending, service.config):
             plan = service.plan()
-            if plan.would_schedule:
+            # As the step before will have made them by then.
+            due = services.savepoint().creatable_tags(services.tag_schedule) if plan.would_schedule and tags else {}
+            left = left_by(due.values(), plan.files)
+            if left or (plan.would_schedule and not due):
                 why = why or "files that the retention does not keep"
-                files |= {file.path: file.reason.value for group in plan.files.values() for file in group}
+                files |= {file.path: file.reason.value for group in left.values() for file in group}
+            elif due and not why:
+                return ChoreResult("nothing to delete but what the tags that are due keep", is_due=False)
             elif not why:
                 idle = "nothing to delete" if plan.needs_cleaning else "too few commits since the last clean"
                 return ChoreResult(idle, is_due=False)
@@ -196,9 +204,8 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         why = "; ".join(report.doubts) or ("hudi-py orphans removes them" if files else "none")
         return ChoreResult(why, files, is_due=bool(report.to_remove))
 
-    settings = table.settings
     found = [Work(Chore.TAGS, expired_tags, remove_tags)]
-    if any(settings[key] for key in (keys.TAGS_HOURLY, keys.TAGS_DAILY, keys.TAGS_WEEKLY, keys.TAGS_MONTHLY)):
+    if tags:
         # Before the clean, which may delete files of the commits to tag.
         found.append(Work(Chore.DUE_TAGS, due_tags, create_tags))
     if settings[keys.PARTITION_TTL_DAYS] > 0:

@@ -249,14 +249,14 @@ class SavepointService:
         """
         return tuple(made for _, made in self._each_due(schedule, self.create))
 
-    def creatable_tags(self, schedule: TagSchedule) -> tuple[DueTag, ...]:
+    def creatable_tags(self, schedule: TagSchedule) -> dict[DueTag, SavepointMetadata]:
         """
-        Return the tags that `create_due` would create, oldest first; nothing is written.
+        Return the tags that `create_due` would create, oldest first, with what each would keep; nothing is written.
 
         Raises:
             As `plan`, but for commits that cannot be savepointed.
         """
-        return tuple(due for due, _ in self._each_due(schedule, self.plan))
+        return {due: metadata for due, (_, metadata) in self._each_due(schedule, self.plan)}
 
     def _each_due(self, schedule: TagSchedule, make: Callable[..., _Made]) -> Iterator[tuple[DueTag, _Made]]:
         """Each due tag with what *make* returns for it, but for commits that cannot be savepointed."""
