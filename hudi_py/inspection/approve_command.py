@@ -12,6 +12,7 @@ import click
 
 from hudi_py.errors import ConfigError
 from hudi_py.inspection import complete, render
+from hudi_py.inspection.deletion_command import warn_if_forbidden
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.output_file import check_outside
@@ -99,6 +100,8 @@ def approve(common: Common, table: str, file: str, by: str | None, delete: bool,
         print_json(approval_entry(report))
     else:
         _print(report)
+    if dry_run:
+        warn_if_forbidden(opened, "the removal")
     if report.failed:
         path, why = next(iter(report.failed.items()))
         say(f"hudi-py: {counted(len(report.failed), 'file')} could not be removed, as {path}: {why}", file=sys.stderr)

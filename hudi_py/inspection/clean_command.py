@@ -10,6 +10,7 @@ from hudi_py.config import keys
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.approve_command import list_option, write_list
 from hudi_py.inspection.clean_options import clean_options, examine_everything, full_option, tag_option
+from hudi_py.inspection.deletion_command import warn_if_forbidden
 from hudi_py.inspection.engine_options import chosen_engine, engine_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.lease_command import force_option, forced
@@ -96,6 +97,7 @@ def clean(
         opened = opened.rehearsal()
         now = common.planning_time(opened)
         write_list(common, opened.list_for_approval("clean", now=now, **options), list_to)
+        warn_if_forbidden(opened, "the clean")
         return
     if dry_run:
         # In memory: what a real run would do first (expired savepoints, properties) shows in the plan, and is not

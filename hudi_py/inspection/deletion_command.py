@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING
+
 import click
 
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command, done, dry_run_option, tried
 from hudi_py.inspection.say import say
 from hudi_py.inspection.sentences import Sentences
+
+if TYPE_CHECKING:
+    from hudi_py.table import Table
+
+
+def warn_if_forbidden(opened: Table, what: str) -> None:
+    """Say on standard error that a removal that is only shown would be refused, where deletion is forbidden."""
+    why = opened.deletion_forbidden
+    if why is not None:
+        say(f"warning: {what} would be refused, no data is deleted from this table: {why}", file=sys.stderr)
 
 
 @click.group(cls=Sentences)

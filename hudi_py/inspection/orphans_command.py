@@ -12,6 +12,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.inspection import complete, render
 from hudi_py.inspection.approve_command import list_option, write_list
 from hudi_py.inspection.clean_options import tag_option
+from hudi_py.inspection.deletion_command import warn_if_forbidden
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, at_most_one, command
 from hudi_py.inspection.say import say
@@ -77,6 +78,7 @@ def orphans(
             inventory=inventory,
         )
         write_list(common, asked, list_to)
+        warn_if_forbidden(opened, "the removal")
         return
     # On a view that refuses every change, so that a mistake cannot delete anything.
     if dry_run:
@@ -93,6 +95,8 @@ def orphans(
         print_json(orphan_entry(report))
     else:
         _print(table, report, is_dry_run=dry_run)
+    if dry_run:
+        warn_if_forbidden(opened, "the removal")
     if report.failed:
         path, why = next(iter(report.failed.items()))
         say(f"hudi-py: {counted(len(report.failed), 'file')} could not be removed, as {path}: {why}", file=sys.stderr)

@@ -87,17 +87,18 @@ class CleanService:
             engine=self.engine,
         )
 
-    def permit(self, known: Mapping[str, str] | None = None) -> Permit:
+    def permit(self, known: Mapping[str, str] | None = None, what: str = "a clean") -> Permit:
         """
         Return the permission to delete.
 
         Args:
             known: The properties of the table if they were read just now.
+            what: What is to be done, for the message.
 
         Raises:
             RefusedError: Deletion is forbidden in this table (``hoodie_py.gc.enabled=false``); nothing was changed.
         """
-        return self.contents.store.deletion.permit("a clean", known)
+        return self.contents.store.deletion.permit(what, known)
 
     @property
     def policy(self) -> str:
@@ -309,7 +310,7 @@ class CleanService:
         Raises:
             RefusedError: Deletion is forbidden in this table; nothing was deleted.
         """
-        permit = permit or self.permit()
+        permit = permit or self.permit(what="the emptying of the quarantine")
         store = self.contents.store
         with store.lock.held("quarantine"):  # an undo holds it, too, from its first look at the files to its end
             return purge(store.storage, permit, store.clock, lambda: pending_undos(self.contents, store.load()), may)
