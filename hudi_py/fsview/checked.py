@@ -214,16 +214,18 @@ class CheckedListing:
         # Asked last, for it is a request: another process may have completed, undone or archived something meanwhile.
         if self._contents.store.load().instants != self._timeline.instants:
             clean = clean_that_took(self._contents, path, [each.file.name for each in found])
-            if clean is None:
+            changed = f"{self._root} was changed by another process while it was listed"
+            if clean is not None:
                 raise ConflictError(
-                    f"{self._root} was changed by another process while it was listed, and "
-                    f"{join_path(path, found[0].file.name)} is not there as it was written; try again"
+                    f"{changed}: {clean} deleted files of {path or 'it'} since the table was opened; open it and read "
+                    "again, under a lease that keeps its files (table.lease(ttl=...), hudi-py lease run)"
                 )
-            raise ConflictError(
-                f"{self._root} was changed by another process while it was listed: {clean} deleted files of "
-                f"{path or 'it'} since the table was opened; open it and read again, under a lease that keeps its "
-                "files (table.lease(ttl=...), hudi-py lease run)"
-            )
+            file = found[0].file
+            missing = join_path(path, file.name)
+            by = undoing(self._contents, [file.commit.requested_time])
+            if by is not None:
+                raise ConflictError(f"{changed}: {by} undid the write of {missing}; open it and read again")
+            raise ConflictError(f"{changed}, and {missing} is not there as it was written; try again")
         message = self._message(found, removed)
         by = self._half_undone(found)
         if by is not None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from hudi_py.errors import HudiError, NotFound, RefusedError, StorageError
+from hudi_py.errors import ConflictError, HudiError, NotFound, RefusedError, StorageError
 from hudi_py.snapshot.snapshot import Snapshot
 from hudi_py.table import Table
 from hudi_py.timeline.store import InstantGone
@@ -134,7 +134,8 @@ def _may_pass(error: HudiError) -> bool:
         return True
     if isinstance(error, RefusedError):
         return "may still complete" in str(error) or "finish it first" in str(error)
-    if isinstance(error, NotFound):  # nothing keeps a write from being undone while somebody reads it without a lease
+    # Nothing keeps a write from being undone while somebody reads it without a lease.
+    if isinstance(error, (NotFound, ConflictError)):
         return "undid the write" in str(error)
     return isinstance(error, StorageError)
 

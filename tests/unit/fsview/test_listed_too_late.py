@@ -49,3 +49,23 @@ def test_the_error_names_what_undid_the_write(version, kind, read, service):
     with pytest.raises(NotFound, match=rf"{service} \d+ .*undid the write.*open the table and read again"):
         rows.to_arrow()
     assert len(open_table(storage, **PLAIN).rows().to_arrow()) == len(writes.OLD)
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("service", ["rollback", "restore"])
+def test_the_error_names_what_undid_the_write_before_the_files_are_listed(version, kind, service):
+    """Between the reading of the commit and the listing."""
+    storage = writes.create_table(version, **{"hoodie.datasource.write.table.type": kind})
+    upsert(storage, writes.OLD, **PLAIN)
+    (first,) = open_table(storage, **PLAIN).timeline.writes.completed()
+    if service == "restore":
+        open_table(storage, **PLAIN).create_savepoint(first.requested_time)
+    upsert(storage, [{**writes.OLD[0], "id": "another", "region": "new"}], **PLAIN)
+    table = open_table(storage, **PLAIN)
+    second = table.timeline.writes.completed()[-1]
+    assert table.contents.commit(second).partition_to_write_stats["new"]
+    other = open_table(storage, **PLAIN)
+    getattr(other, service)(second.requested_time if service == "rollback" else first.requested_time)
+    with pytest.raises(ConflictError, match=rf"{service} \d+ .*undid the write of new/.*open it and read again"):
+        table.rows()
