@@ -282,8 +282,8 @@ class TableRetention(TableWriting, TableRewriting):
         """
         Delete all rows of partitions that are older than they may be, in one commit; see docs/expiry.md.
 
-        The commit is that of `drop_partitions`: earlier times, savepoints and leases keep what they show, and cleans
-        delete the files when nothing needs them any more.
+        The commit is that of `drop_partitions`, but no clean nor any other service follows it: earlier times,
+        savepoints and leases keep what they show, and later cleans delete the files when nothing needs them any more.
 
         Args:
             dry_run: Only tell which partitions expire and why; nothing is written.
@@ -313,6 +313,8 @@ class TableRetention(TableWriting, TableRewriting):
         warn_of_time_to_come(now, self._store.clock, "expiry of partitions")
         words = commit_words(extra_metadata={"hudi_py.expiry": plan.rule})
         written = self._changed_by(
-            lambda writer: writer.drop_partitions(plan.expired, words, lambda: service.refuse_changed(plan.expired))
+            lambda writer: writer.drop_partitions(
+                plan.expired, words, lambda: service.refuse_changed(plan.expired), is_service=True
+            )
         )
         return attrs.evolve(report, commit=written.instant)

@@ -238,7 +238,12 @@ class WriteService:
         return self._run(table, operation, schema.text, ids, schema, write_files, words, based_on)
 
     def drop_partitions(
-        self, paths: Collection[str], words: CommitWords = NO_WORDS, check: Callable[[], None] = lambda: None
+        self,
+        paths: Collection[str],
+        words: CommitWords = NO_WORDS,
+        check: Callable[[], None] = lambda: None,
+        *,
+        is_service: bool = False,
     ) -> WriteResult:
         """
         Delete all rows of partitions in one commit, then clean and archive; the clean deletes the files later.
@@ -247,6 +252,7 @@ class WriteService:
             paths: Relative paths of the partitions.
             words: As for `write`.
             check: Called when the write has begun, after which it sees all others: raises if it is not to go on.
+            is_service: Whether this is a service itself, which no clean nor any other service follows.
 
         Raises:
             ConfigError: The table has no such partition, or *paths* is a text.
@@ -255,7 +261,9 @@ class WriteService:
         """
         if isinstance(paths, str):  # its letters could be partitions
             raise ConfigError(f"drop_partitions takes a list of partitions: [{paths!r}]")
-        return self._repeated(words, DELETE_PARTITION, lambda: self._drop_partitions(paths, words, check))
+        return self._repeated(
+            words, DELETE_PARTITION, lambda: self._drop_partitions(paths, words, check, is_service=is_service)
+        )
 
     def _drop_partitions(
         self, paths: Collection[str], words: CommitWords, check: Callable[[], None], *, is_service: bool = False

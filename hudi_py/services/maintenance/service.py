@@ -1,9 +1,9 @@
 """
 Runs what is due on a table, one step after the other, and reports each.
 
-The order is that of `Chore`: what frees files comes before what deletes them, and archival, which reads the timeline,
-comes after everything that adds to it. A step that fails does not stop the others, which do not depend on it; each one
-alone leaves the table as consistent as it found it.
+The order is that of `Chore`: what frees files comes before what deletes them, what commits comes after it. Archival,
+which reads the timeline, comes after everything that adds to it. A step that fails does not stop the others, which do
+not depend on it; each one alone leaves the table as consistent as it found it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Chore(enum.Enum):
 
     TAGS = "expired tags"
     DUE_TAGS = "tags that are due"
-    PARTITIONS = "expired partitions"
     CLEAN = "dead leases, failed writes, clean"
+    PARTITIONS = "expired partitions"
     COMPACTION = "compaction"
     LOG_COMPACTION = "log compaction"
     CLUSTERING = "clustering"

@@ -208,9 +208,10 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
     if tags:
         # Before the clean, which may delete files of the commits to tag.
         found.append(Work(Chore.DUE_TAGS, due_tags, create_tags))
-    if settings[keys.PARTITION_TTL_DAYS] > 0:
-        found.append(Work(Chore.PARTITIONS, partial(expire, dry_run=True), partial(expire, dry_run=False)))
     found.append(Work(Chore.CLEAN, plan_clean, clean, deletes=True))
+    if settings[keys.PARTITION_TTL_DAYS] > 0:
+        # After the clean: their commit would move its window past what a dry run has shown.
+        found.append(Work(Chore.PARTITIONS, partial(expire, dry_run=True), partial(expire, dry_run=False)))
     if settings[keys.COMPACT_INLINE] and table.is_merge_on_read:
         found.append(Work(Chore.COMPACTION, partial(plan_compaction, logs=False), rewrite(table.compact)))
     if settings[keys.LOG_COMPACTION_INLINE] and table.is_merge_on_read:  # after the compaction, as in Hudi (G-5)

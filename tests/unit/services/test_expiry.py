@@ -13,6 +13,7 @@ from hudi_py.errors import ConfigError, ConflictError
 from hudi_py.model.instant_time import format_instant_time
 from hudi_py.services.expiry.plan import PartitionFacts, end_of, plan
 from hudi_py.services.expiry.service import ExpiryService
+from hudi_py.services.maintenance.service import Chore
 from hudi_py.table import Table
 from support import writes
 from support.tables import TableBuilder, at, rows_of
@@ -204,3 +205,24 @@ def test_a_table_without_partitions_has_nothing_that_expires():
         builder.table().expire_partitions(days=1)
     with pytest.raises(ConfigError, match="no partition column dag"):
         TableBuilder().table().expire_partitions(days=1, value_format="%Y", value_field="dag")
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_dry_run_of_maintenance_shows_all_that_the_run_deletes(version):
+    """Neither does the commit that drops partitions move the window of its clean, nor is there another after it."""
+    table = aged(version)
+    clock = table.contents.store.clock
+    for number in range(4):
+        writes.upsert(table.storage, [{"id": "a", "region": "eu", "ts": 10 + number}], opened=table)
+        clock.move(timedelta(minutes=1))
+    settings = {"hoodie.clean.commits.retained": 2, "hoodie.partition.ttl.strategy.days.retain": 50}
+    table = Table(table.storage, settings=settings, clock=clock)
+    shown, done = (
+        {each.step: set(each.found.files) for each in table.maintain(dry_run=dry_run).steps}
+        for dry_run in (True, False)
+    )
+    assert shown == done
+    assert (shown[Chore.PARTITIONS], len(shown[Chore.CLEAN])) == ({"us"}, 3)
+    assert len(table.refresh().timeline.completed("clean")) == 1
+    clock.move(timedelta(minutes=1))
+    assert table.clean()
