@@ -80,8 +80,8 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
             plan = service.plan()
             # As the step before will have made them by then.
             due = services.savepoint().creatable_tags(services.tag_schedule) if plan.would_schedule and tags else {}
-            left = left_by(due.values(), plan.files)
-            if left or (plan.would_schedule and not due):
+            left = left_by(due.values(), plan.files) if due else plan.files
+            if plan.would_schedule and (left or not due):
                 why = why or "files that the retention does not keep"
                 files |= {file.path: file.reason.value for group in left.values() for file in group}
             elif due and not why:
