@@ -17,7 +17,7 @@ from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.output_file import check_outside
 from hudi_py.inspection.say import say
-from hudi_py.model.words import counted, human_bytes, shell_word
+from hudi_py.model.words import counted, human_bytes, shell_word, why_unread
 
 if TYPE_CHECKING:
     from hudi_py.model.removal_list import RemovalList
@@ -87,7 +87,7 @@ def approve(common: Common, table: str, file: str, by: str | None, delete: bool,
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}; nothing was removed") from error
+        raise ConfigError(f"{file} cannot be read: {why_unread(error)}; nothing was removed") from error
     asked = RemovalList.parse(text, file)
     opened = common.open(table)
     if dry_run:

@@ -130,9 +130,13 @@ def _dry_run(common: Common, opened: Table, service: CleanService, plan: CleanPl
     # A real run would finish these first, so a dry run has to show them, too.
     pending = [outlook(service.contents, instant, service.policy) for instant in opened.timeline.pending("clean")]
     readable = readable_by(plan, opened)
+    failed = sorted(opened.services.failed_writes().due_with_clean() or ())
     if common.as_json:
-        print_json(plan_stream(plan, pending, readable, is_switched_off=not service.config.services_enabled))
+        document = plan_stream(plan, pending, readable, is_switched_off=not service.config.services_enabled)
+        print_json({**document, "failed_writes": failed})
         return
+    if failed:
+        say(f"failed     {counted(len(failed), 'write')} would be rolled back first: {', '.join(failed)}")
     _print_plan(plan, service, pending, readable)
 
 

@@ -54,7 +54,8 @@ def _begun(document: Any) -> list[Any]:
 
 
 def _maintained_files(document: Any) -> int | None:
-    counts = {each["step"]: len(each["files"]) for each in document["steps"]}
+    # Of a failed write that was rolled back the list has its time, and not its files.
+    counts = {each["step"]: max(len(each["files"]), each["deleted"]) for each in document["steps"]}
     # Of the quarantine the document names removals, each with any number of files.
     return None if counts.get("quarantine") else counts.get("clean", 0)
 

@@ -119,6 +119,7 @@ def _step(report: ChoreReport) -> dict[str, Any]:
         "done": report.is_done,
         "why": str(report.error) if found is None else found.why,
         "files": [] if found is None else [{"path": path, "reason": why} for path, why in found.files.items()],
+        "deleted": 0 if found is None else found.deleted,
         "error": None if report.error is None else type(report.error).__name__,
     }
 

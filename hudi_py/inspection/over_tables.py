@@ -9,8 +9,9 @@ from typing import Any, Final
 import click
 
 from hudi_py.errors import ConfigError
+from hudi_py.inspection.brief import brief
 from hudi_py.inspection.failure import SCHEMA_VERSION, WRAPPED, forget_output
-from hudi_py.inspection.fleet_budget import BUDGETS, Budget, budget_of, clean_outlook
+from hudi_py.inspection.fleet_budget import BUDGETS, Budget, budget_of
 from hudi_py.inspection.given_once import refuse_repeated
 from hudi_py.inspection.json_stream import json_text
 from hudi_py.inspection.many_tables import SOME_FAILED, Outcome, Plan
@@ -21,7 +22,7 @@ from hudi_py.inspection.options import MORE_TO_DO
 from hudi_py.inspection.say import say, visible, visible_json
 from hudi_py.inspection.table_lists import tables_of
 from hudi_py.inspection.tables_options import OPTIONS, PARALLEL_DEFAULT, PLACEHOLDER, is_for_many
-from hudi_py.model.words import counted, human_bytes, human_span
+from hudi_py.model.words import counted
 from hudi_py.runtime.clock import MONOTONIC, SystemClock
 
 _WORDS: Final = {0: "ok", 3: "found", MORE_TO_DO: "more"}
@@ -250,7 +251,7 @@ def _print(outcome: Outcome, head: Mapping[str, Any], told: set[str], *, as_json
     else:
         # Exit code 3 of a check is a result, and no failure.
         word = "failed" if outcome.has_failed else _WORDS[outcome.exit_code]
-        line = visible(f"{word:<7} {outcome.table}  {_brief(outcome.document)}".rstrip())
+        line = visible(f"{word:<7} {outcome.table}  {brief(outcome.document)}".rstrip())
     try:
         sys.stdout.write(line + "\n")
         # At once, so that a program that reads the lines sees how far the run is.
@@ -258,49 +259,3 @@ def _print(outcome: Outcome, head: Mapping[str, Any], told: set[str], *, as_json
     except BrokenPipeError:
         # The work is for the tables, not for who reads about it: the others get theirs, and the exit code tells.
         forget_output()
-
-
-def _brief(document: Any) -> str:
-    """A summary of a document, in one line."""
-    if isinstance(document, list):
-        # Findings of check and doctor: their codes say most in one line.
-        codes = [each["code"] for each in document if isinstance(each, dict) and "code" in each]
-        return ", ".join(dict.fromkeys(codes)) if codes else (f"entries: {len(document)}" if document else "nothing")
-    if not isinstance(document, dict):
-        return ""
-    if "error" in document:
-        return str(document["error"].get("message", ""))
-    is_idle = not document.get("would_schedule") and not document.get("pending")
-    if is_idle and isinstance(document.get("reason"), str):
-        return f"nothing: {document['reason']}"
-    if "needs_cleaning" in document:
-        files, size = clean_outlook(document)
-        return f"{counted(files, 'file')}, {human_bytes(size)}"
-    totals = document.get("totals") or document.get("total")
-    if isinstance(totals, dict) and {"files", "bytes"} <= set(totals):
-        return f"{counted(totals['files'], 'file')}, {human_bytes(totals['bytes'])}"
-    if "cleans" in document:
-        deleted = sum(len(each.get("deleted_files") or ()) for each in document["cleans"])
-        return f"{counted(deleted, 'file')} deleted"
-    if "file_groups" in document and "instants" in document:
-        return _brief_overview(document)
-    counts = {key: value for key, value in document.items() if isinstance(value, list) or key == "partitions"}
-    if not counts:
-        return ""  # what was done has no list, so an empty one cannot be told from it
-    # "10 instants", "1 pending": keys are nouns in the plural, or say how something is.
-    said = [
-        counted(len(value), key.removesuffix("s")) if key.endswith("s") else f"{len(value)} {key.replace('_', ' ')}"
-        for key, value in counts.items()
-        if value and not isinstance(value, int)
-    ]
-    return ", ".join(said) or "nothing"
-
-
-def _brief_overview(document: Mapping[str, Any]) -> str:
-    """What of an overview tells tables apart: how large, how old, whether anything is stuck."""
-    files = document["files"]
-    parts = [counted(document["partitions"], "partition"), f"{human_bytes(files['latest']['bytes'])} in newest files"]
-    parts.append(f"{human_bytes(files['older']['bytes'])} in older ones")
-    last = document["last"].get("commit")
-    parts.append("no commit yet" if last is None else f"last commit {human_span(last['age_seconds'])} ago")
-    return ", ".join([*parts, *([f"{len(document['pending'])} pending"] if document["pending"] else [])])

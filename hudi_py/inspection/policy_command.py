@@ -14,6 +14,7 @@ from hudi_py.inspection.maintain_command import maintenance_entry, print_mainten
 from hudi_py.inspection.options import Common, command, done, dry_run_option, tried
 from hudi_py.inspection.say import say
 from hudi_py.inspection.sentences import Sentences
+from hudi_py.model.words import why_unread
 
 if TYPE_CHECKING:
     from hudi_py.config.retention_policy import RetentionPolicy
@@ -143,7 +144,7 @@ def _read(file: str) -> str:
     try:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--file {file} cannot be read: {error}") from error
+        raise ConfigError(f"--file {file} cannot be read: {why_unread(error)}") from error
 
 
 def policy_entry(policy: RetentionPolicy) -> dict[str, Any]:

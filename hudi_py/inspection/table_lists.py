@@ -12,6 +12,7 @@ from typing import Final
 from hudi_py.errors import ConfigError
 from hudi_py.inspection.glue_tables import SCHEME, tables_in_glue
 from hudi_py.model.files import METADATA_FOLDER, join_path
+from hudi_py.model.words import why_unread
 from hudi_py.storage.base import Storage
 from hudi_py.txn.turns import place_of
 
@@ -64,6 +65,8 @@ def _find(source: str, options: Mapping[str, str]) -> Iterator[str]:
                 yield from _lines(file)
         except UnicodeDecodeError as error:
             raise ConfigError(f"{source} is not text; it should have one location per line") from error
+        except OSError as error:
+            raise ConfigError(f"{source} cannot be read: {why_unread(error)}") from error
     elif source.startswith(SCHEME):
         yield from tables_in_glue(source, options)
     # Before patterns: a folder may have brackets in its name.

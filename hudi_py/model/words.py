@@ -54,6 +54,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def why_unread(error: Exception) -> str:
+    """Return why a file that somebody named could not be read, without the number and the path of Python's text."""
+    if isinstance(error, UnicodeError):
+        return "it is not text in UTF-8"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 def shell_word(text: str) -> str:
     r"""
     Return *text* as one word of a shell, for a command that people copy from a message.

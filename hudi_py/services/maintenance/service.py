@@ -47,12 +47,14 @@ class ChoreResult:
         files: Path of each file or name of each thing concerned, to the reason.
         is_due: Whether there is or was something to do.
         is_left: Whether all of that is left for the next run.
+        deleted: Number of files that it deleted, those of failed writes too, which *files* does not name.
     """
 
     why: str
     files: Mapping[str, str] = attrs.field(factory=dict)
     is_due: bool = True
     is_left: bool = False
+    deleted: int = 0
 
 
 @attrs.frozen

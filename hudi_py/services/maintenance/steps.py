@@ -72,24 +72,27 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         if left_out is not None:
             return left_out
         services = table.services
+        undone = services.failed_writes().due_with_clean()
+        failed = dict.fromkeys(sorted(undone or ()), "a failed write, which would be rolled back")
         service = services.clean(services.clean_config(**budget.limits(table.settings)))
         pending = [outlook(service.contents, each, service.policy) for each in table.timeline.pending(Action.CLEAN)]
         files = {path: f"{each.instant} is pending and would be finished" for each in pending for path in each.files}
-        why = "" if all(each.is_withdrawn for each in pending) else "a pending clean"
+        whys = ["failed writes"] if failed else []
+        whys += [] if all(each.is_withdrawn for each in pending) else ["a pending clean"]
         if plans_too(pending, service.config):
             plan = service.plan()
             # As the step before will have made them by then.
             due = services.savepoint().creatable_tags(services.tag_schedule) if plan.would_schedule and tags else {}
             left = left_by(due.values(), plan.files) if due else plan.files
             if plan.would_schedule and (left or not due):
-                why = why or "files that the retention does not keep"
+                whys = whys or ["files that the retention does not keep"]
                 files |= {file.path: file.reason.value for group in left.values() for file in group}
-            elif due and not why:
+            elif due and not whys:
                 return ChoreResult("nothing to delete but what the tags that are due keep", is_due=False)
-            elif not why:
+            elif not whys:
                 idle = "nothing to delete" if plan.needs_cleaning else "too few commits since the last clean"
                 return ChoreResult(idle, is_due=False)
-        return ChoreResult(why, files)
+        return ChoreResult(", ".join(whys), failed | files)
 
     def clean() -> ChoreResult:
         left_out = forbidden()
@@ -98,10 +101,13 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         # Before the clean's limits are taken: what this deletes counts, too; its bytes are not known.
         undone = table.services.failed_writes().with_clean()
         files = {time: "a failed write, rolled back" for each in undone for time in each.commits_rollback}
-        budget.spend(sum(each.total_files_deleted for each in undone), 0)
+        deleted = sum(each.total_files_deleted for each in undone)
+        budget.spend(deleted, 0)
         over = budget.why_over(deletes=True)
         if over:
-            return ChoreResult(f"rollback of failed writes; the clean is left for the next run: {over}", files)
+            return ChoreResult(
+                f"rollback of failed writes; the clean is left for the next run: {over}", files, deleted=deleted
+            )
         # Sizes are read for whoever hears of the progress.
         hears = {} if budget.size_bytes is None else {"on_progress": lambda _: None}
         config = table.services.clean_config(**budget.limits(table.settings))
@@ -110,11 +116,14 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         results = table.run_clean(attrs.evolve(service, empties_quarantine=False), failed_writes=False)
         for each in results:
             budget.spend(each.deleted_count, each.bytes_freed)
+            deleted += each.deleted_count
         files |= {path: f"clean {each.instant} removed it" for each in results for path in each.deleted_files}
         if not results and not undone:
             return ChoreResult("nothing to delete", is_due=False)
         done = ["rollback of failed writes"] if undone else []
-        return ChoreResult(", ".join([*done, *(f"clean {result.instant}" for result in results)]), files)
+        return ChoreResult(
+            ", ".join([*done, *(f"clean {result.instant}" for result in results)]), files, deleted=deleted
+        )
 
     def due_tags() -> ChoreResult:
         due = table.services.savepoint().creatable_tags(table.services.tag_schedule)

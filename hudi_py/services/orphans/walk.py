@@ -16,6 +16,7 @@ from hudi_py.errors import ConfigError
 from hudi_py.fsview.lister import FolderLister
 from hudi_py.fsview.listing import is_table, list_about, listing_threads
 from hudi_py.model.files import METADATA_FOLDER, above, is_partition_path, join_path
+from hudi_py.model.words import why_unread
 from hudi_py.storage.base import Entry, Storage
 
 _INVENTORY_COLUMNS: Final = ("path", "size", "mtime")
@@ -164,7 +165,7 @@ def _inventory_rows(file: str) -> Iterator[tuple[Any, Any, Any]]:
             for row in rows:
                 yield row["path"], row["size"], row["mtime"]
     except (OSError, UnicodeError, csv.Error) as error:
-        raise ConfigError(f"--inventory {file} cannot be read: {error}; nothing was done") from error
+        raise ConfigError(f"--inventory {file} cannot be read: {why_unread(error)}; nothing was done") from error
 
 
 def _parquet_rows(file: str) -> Iterator[tuple[Any, Any, Any]]:

@@ -77,18 +77,25 @@ class FailedWrites:
         Raises:
             As `RollbackService.run`.
         """
-        if failed_writes_policy(self.settings) != "LAZY":
+        chosen = self.due_with_clean()
+        if chosen is None:
             return []
-        timeline = self.contents.store.load()
-        # The restore has set commits back to inflight, and deletes their files itself.
-        if timeline.pending(Action.RESTORE):
-            return []
-        alive, pending = self._alive_and_pending(timeline)
         try:
-            return self._roll_back(pending - alive)
+            return self._roll_back(chosen)
         except UnsupportedTable as error:
             log.warning("failed_writes.left", why=str(error))
             return []
+
+    def due_with_clean(self) -> frozenset[str] | None:
+        """Return the requested times of writes that `with_clean` rolls back now; None if it leaves rollbacks alone."""
+        if failed_writes_policy(self.settings) != "LAZY":
+            return None
+        timeline = self.contents.store.load()
+        # The restore has set commits back to inflight, and deletes their files itself.
+        if timeline.pending(Action.RESTORE):
+            return None
+        alive, pending = self._alive_and_pending(timeline)
+        return pending - alive
 
     def is_dead(self, requested_time: str) -> bool:
         """Whether the heartbeat of a write is expired, or there is none, at this moment."""
