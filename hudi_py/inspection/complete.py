@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.shell_completion import CompletionItem, split_arg_string
 
+from hudi_py.inspection.shell_quoting import LINE
+
 if TYPE_CHECKING:
     from hudi_py.table import Table
 
@@ -61,7 +63,7 @@ def _typed_table(context: click.Context) -> str | None:
     """Return the local table in the line that is being typed."""
     typed = context.params.get("table")
     # Behind an option whose value is being typed, nothing was parsed; the words are left.
-    words = [typed] if typed is not None else split_arg_string(os.environ.get("COMP_WORDS", ""))
+    words = [typed] if typed is not None else split_arg_string(os.environ.get(LINE) or os.environ.get("COMP_WORDS", ""))
     return next((word for word in words if os.path.isfile(os.path.join(word, _PROPERTIES))), None)
 
 

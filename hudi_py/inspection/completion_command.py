@@ -21,7 +21,9 @@ def completion(shell: str) -> None:
     from click.shell_completion import get_completion_class
 
     from hudi_py.inspection.cli import main
+    from hudi_py.inspection.shell_quoting import register
 
+    register()
     found = get_completion_class(shell)
     assert found is not None
     made = found(main, {}, "hudi-py", "_HUDI_PY_COMPLETE")

@@ -42,6 +42,10 @@ class Program(Sentences):
         run: Callable[..., Any] = super().main
         _replace_closed_streams()
         _escape_what_the_output_cannot_show()
+        if "_HUDI_PY_COMPLETE" in os.environ:
+            from hudi_py.inspection.shell_quoting import register
+
+            register()
         if not standalone_mode:
             return run(*arguments, standalone_mode=False, **extra)
         sys.excepthook = show_traceback
