@@ -176,14 +176,16 @@ def _clean(opened: Table, dry_run: bool, options: CleanOptions) -> Told:
         plan = service.plan(sizes=True)
         pending = [outlook(service.contents, instant, service.policy) for instant in tried.timeline.pending("clean")]
         is_on = service.config.services_enabled
-        lines = [_pending_clean(each) for each in pending if is_on]
+        failed = sorted(tried.services.failed_writes().due_with_clean() or ())
+        lines = [f"{counted(len(failed), 'failed write')} would be rolled back: {', '.join(failed)}"] if failed else []
+        lines += [_pending_clean(each) for each in pending if is_on]
         due = plan.would_schedule and is_on and plans_too(pending, service.config)
         if due:
             lines.append(f"{_files(plan.file_count, plan.size_bytes)} would be deleted")
             lines += [*plan.warnings, *(f"refused: {reason}" for reason in plan.breakers)]
-        is_due = (due and not plan.breakers) or (bool(pending) and is_on)
+        is_due = (due and not plan.breakers) or (bool(pending) and is_on) or bool(failed)
         document = plan_report(plan, pending, readable_by(plan, tried), is_switched_off=not is_on)
-        return Told(lines or ["nothing would be deleted"], is_due, document)
+        return Told(lines or ["nothing would be deleted"], is_due, {**document, "failed_writes": failed})
     results = opened.clean(**options)
     lines = [
         f"clean {each.instant}: withdrawn, nothing was deleted ({each.why_spared})"

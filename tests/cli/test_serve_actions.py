@@ -381,3 +381,12 @@ def test_the_page_shows_an_action_before_it_is_done(trips, tmp_path):
     assert not table.timeline.pending()
     assert len(table.timeline.completed("clean")) == 1
     assert rows_of(trips) == rows
+
+
+def test_a_trial_tells_of_failed_writes(table):
+    """A clean rolls them back first, under the policy LAZY, also where it has nothing else to do."""
+    site = site_of(table("cow_failed_write-1.1.1"), settings={"hoodie.clean.failed.writes.policy": "LAZY"})
+    told = json.loads(post(site, "/t/0/do/clean").body)
+    [time] = told["result"]["failed_writes"]
+    assert told["is_due"]
+    assert f"1 failed write would be rolled back: {time}" in told["lines"]
