@@ -68,6 +68,11 @@ def api_html(rows: str) -> str:
     )
 
 
+def error_html(title: str, message: str) -> str:
+    """Return a page that says why there is no other."""
+    return _plain_html(title, f'<p>{escape(visible(message))}</p><p><a href="/">All tables</a></p>')
+
+
 def _plain_html(title: str, body: str) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'

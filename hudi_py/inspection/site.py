@@ -26,7 +26,7 @@ from hudi_py.inspection.hudi_view import Behind, answer, bare_location, is_path,
 from hudi_py.inspection.json_stream import json_text
 from hudi_py.inspection.open_metrics import CONTENT_TYPE
 from hudi_py.inspection.page_data import page_document, version_of
-from hudi_py.inspection.page_file import api_html, html_of_json, list_html, policy
+from hudi_py.inspection.page_file import api_html, error_html, html_of_json, list_html, policy
 from hudi_py.inspection.site_actions import ACTIONS, Actions, Busy, find_action
 from hudi_py.inspection.site_api import NoSuchThing, api_rows, find_endpoint, openapi, read_query
 from hudi_py.inspection.site_metrics import SiteMetrics
@@ -52,6 +52,17 @@ _SECURITY: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+_STATUSES: Final[Mapping[type[Exception], HTTPStatus]] = {
+    NoSuchThing: HTTPStatus.NOT_FOUND,
+    TableNotFound: HTTPStatus.NOT_FOUND,
+    ConfigError: HTTPStatus.BAD_REQUEST,
+    Busy: HTTPStatus.CONFLICT,
+    RefusedError: HTTPStatus.CONFLICT,
+    HudiError: HTTPStatus.BAD_GATEWAY,
+}
+"""Kinds of errors to how requests are answered, the last one for all others."""
+_OF_TABLE: Final = frozenset({HTTPStatus.CONFLICT, HTTPStatus.BAD_GATEWAY})
 
 
 @attrs.frozen
@@ -141,17 +152,12 @@ class Site:
         try:
             return self._answer(request)
         except Refused as refused:
-            return _json({"error": {"message": str(refused)}}, refused.status)
-        except NoSuchThing as error:
-            return _json({"error": {"message": str(error)}}, HTTPStatus.NOT_FOUND)
-        except ConfigError as error:
-            return _json({"error": {"message": str(error)}}, HTTPStatus.BAD_REQUEST)
-        except TableNotFound as error:
-            return _json({"error": {"message": str(error)}}, HTTPStatus.NOT_FOUND)
-        except Busy as error:
-            return _json({"error": {"message": str(error)}}, HTTPStatus.CONFLICT)
-        except HudiError as error:
-            return _json({"error": {"kind": type(error).__name__, "message": str(error)}}, HTTPStatus.BAD_GATEWAY)
+            return _error(request, {"message": str(refused)}, refused.status)
+        except (ConfigError, TableNotFound, NoSuchThing, Busy, HudiError) as error:
+            status = next(status for kind, status in _STATUSES.items() if isinstance(error, kind))
+            # Of those that are about the table, programs want to tell one from another.
+            kind = {"kind": type(error).__name__} if status in _OF_TABLE else {}
+            return _error(request, {**kind, "message": str(error)}, status)
 
     def _answer(self, request: Request) -> Response:
         # Before anything else, even before the token: without actions nothing here can be changed by any request.
@@ -375,6 +381,14 @@ def _json(document: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
 
 def _json_of(data: bytes, status: HTTPStatus = HTTPStatus.OK) -> Response:
     return Response(status, "application/json", data, {"Content-Security-Policy": "default-src 'none'"})
+
+
+def _error(request: Request, error: dict[str, str], status: HTTPStatus) -> Response:
+    """An error as JSON, and as a page for a browser that was sent to an address by a person."""
+    if "text/html" not in request.headers.get("accept", ""):
+        return _json({"error": error}, status)
+    more = {"Content-Security-Policy": policy("'none'")}
+    return Response(status, "text/html; charset=utf-8", error_html(status.phrase, error["message"]).encode(), more)
 
 
 def _html(text: str, content_policy: str | None) -> Response:

@@ -353,6 +353,7 @@ def _operation(summary: str, kind: str, schema: Mapping[str, Any], parameters: l
                 "200": {"description": summary, "content": {kind: {"schema": dict(schema)}}},
                 "400": {"description": "A parameter is wrong", **error},
                 "404": {"description": "There is no such table, instant or partition", **error},
+                "409": {"description": "It is refused: a clean deleted what a time needs, say", **error},
                 "502": {"description": "The table is damaged, or its storage does not answer", **error},
             },
         }
