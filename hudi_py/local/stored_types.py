@@ -16,6 +16,7 @@ import pyarrow as pa
 from hudi_py.errors import WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import conform_array, lists_in_turn
+from hudi_py.formats.texts import refuse_broken_texts
 
 _WIDER: Final[Mapping[pa.DataType, pa.DataType]] = {
     pa.uint8(): pa.int32(),
@@ -51,26 +52,8 @@ def stored_types(table: pa.Table) -> pa.Table:
             column = make(chunks, type=wanted)  # there may be no chunks that say it
             table = table.set_column(position, field.with_type(wanted), column)
         # Only now: what is hidden below nulls may be anything, and is gone.
-        _refuse_broken_texts(table.column(position), field.name, wanted)
+        refuse_broken_texts(table.column(position), field.name)
     return table
-
-
-def _refuse_broken_texts(column: Any, name: str, stored: Any) -> None:
-    """Files of other programs may have any bytes in columns of text, which Arrow hands on and no reader decodes."""
-    if _has_texts(stored):
-        try:
-            column.validate(full=True)
-        except pa.ArrowInvalid as error:
-            raise WriteError(
-                f"column {name!r} has bytes that are no text in UTF-8 ({error}); nothing was committed. Decode them, "
-                "or cast the column to binary"
-            ) from error
-
-
-def _has_texts(arrow: Any) -> bool:
-    if pa.types.is_string(arrow) or pa.types.is_large_string(arrow):
-        return True
-    return any(_has_texts(arrow.field(at).type) for at in range(arrow.num_fields))
 
 
 def _stored_type_of(field: Any) -> pa.DataType:

@@ -387,10 +387,15 @@ def plain_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     Rows as plain JSON values: decimals, dates and timestamps (in UTC) as text, bytes in Base64, maps as objects.
 
     Raises:
-        UnsupportedTable: A time lies outside the years 1 to 9999.
+        UnsupportedTable: A time lies outside the years 1 to 9999, or a text is not UTF-8.
     """
     try:
         rows = batch.to_pylist()
+    except UnicodeDecodeError as error:
+        raise UnsupportedTable(
+            f"a text is not UTF-8 and cannot be shown ({error}); choose other columns (--columns), or write the rows "
+            "to a .parquet file (-o)"
+        ) from error
     except (OverflowError, ValueError) as error:
         raise UnsupportedTable(
             f"a date or time cannot be shown ({error}); choose other columns (--columns), or write the rows to a "

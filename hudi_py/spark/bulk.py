@@ -17,6 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from pyspark.sql.window import Window
 
 from hudi_py.config.bulk_insert import BulkInsertLayout
+from hudi_py.formats.texts import valid_texts
 from hudi_py.rows.written import WrittenFile
 from hudi_py.spark.columns import UNKNOWN_BYTES, partitioning, quoted
 from hudi_py.spark.scale import TINY_BYTES, Scale
@@ -98,7 +99,7 @@ def _sorted(frame: DataFrame, job: WriteJob, columns: Sequence[Column], scale: S
 
 
 def _with_keys(job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
+    for batch in valid_texts(batches):
         if batch.num_rows:
             yield batch.append_column(_KEY, job.keys.record_keys(batch))
 

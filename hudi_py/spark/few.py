@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_py.errors import WriteError
+from hudi_py.formats.texts import refuse_broken_rows
 from hudi_py.local.rows import ArrowRows
 from hudi_py.rows.written import WrittenFile
 from hudi_py.runtime.log import log
@@ -59,6 +60,7 @@ def write_few(rows: pa.Table, job: WriteJob) -> list[WrittenFile]:
         HudiError: As `hudi_py.writing.tasks.run_task`.
         TooMuchForOneTask: They touch more of the table than one task should do, and nothing was written.
     """
+    refuse_broken_rows(rows)
     if job.operation == "BULK_INSERT" and job.buckets is None:
         return ArrowRows(rows).write(job)
     Required.of_job(job).check(rows.to_batches())

@@ -16,6 +16,7 @@ from pyspark.sql.types import BinaryType, BooleanType, StructField, StructType
 from hudi_py.engine.answers import raise_first
 from hudi_py.errors import HudiError
 from hudi_py.formats.arrow_types import Field
+from hudi_py.formats.texts import valid_texts
 from hudi_py.rows.written import WrittenFile
 from hudi_py.spark.failures import executor_errors
 from hudi_py.writing.job import TaskIdentity, WriteJob
@@ -59,7 +60,7 @@ class _Task:
         # Attempt and stage make the names of files unique, even if Spark runs a task twice at the same time.
         task = TaskIdentity(context.partitionId(), context.stageId(), context.taskAttemptId())
         try:
-            for result in self._function(self._job, batches, task):
+            for result in self._function(self._job, valid_texts(batches), task):
                 yield _answer(True, result)
         except (HudiError, TooMuchForOneTask) as error:
             yield _answer(False, error)

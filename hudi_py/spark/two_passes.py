@@ -12,13 +12,14 @@ The driver has counts per partition and per file group in memory, never keys.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import StringType, StructField, StructType
 
+from hudi_py.formats.texts import valid_texts
 from hudi_py.rows.written import WrittenFile
 from hudi_py.spark.columns import int_hashing_to, partitioning, quoted
 from hudi_py.spark.tasks import run_tasks
@@ -30,6 +31,7 @@ from hudi_py.writing.share import share_out
 from hudi_py.writing.tag import ARRIVAL, BUCKET, FILE_ID, PATH, tag_buckets, tag_inserts
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
 _BUCKET_BYTES: Final = 64 * 1024 * 1024
@@ -39,6 +41,7 @@ _HASH: Final = "_hudi_py_hash"
 _WHERE: Final = "_hudi_py_where"
 _PLAN: Final = "path string, file string, bounds array<bigint>, ids array<string>, tasks array<int>, total bigint"
 
+_Tag = Callable[[WriteJob, "Iterable[pa.RecordBatch]"], "Iterator[pa.RecordBatch]"]
 PartitionCounts = list[tuple[tuple[str, ...], int]]
 
 
@@ -68,10 +71,10 @@ def write_in_two_passes(
     schema = StructType([*frame.schema, StructField(PATH, StringType()), StructField(FILE_ID, StringType())])
     if job.combines or job.searches:
         rows = _bucketed(frame, counted, job, slots)
-        tagged = rows.mapInArrow(partial(tag_buckets, job), schema)
+        tagged = rows.mapInArrow(partial(_tag_valid, tag_buckets, job), schema)
     else:
         # Nothing to look up, so rows stay in the tasks that have them.
-        tagged = frame.mapInArrow(partial(tag_inserts, job), schema)
+        tagged = frame.mapInArrow(partial(_tag_valid, tag_inserts, job), schema)
     keys = [quoted(name) for name in job.keys.record_key_fields]
     # Kept in the cache: the counts and the second pass must see the same file groups, and looking keys up again would
     # double the work.
@@ -85,6 +88,10 @@ def write_in_two_passes(
         return _write(tagged, groups, job, parallelism=parallelism, slots=slots)
     finally:
         tagged.unpersist()
+
+
+def _tag_valid(tag: _Tag, job: WriteJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return tag(job, valid_texts(batches))
 
 
 def _bucketed(frame: DataFrame, counted: Counted, job: WriteJob, slots: int) -> DataFrame:

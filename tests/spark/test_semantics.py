@@ -188,6 +188,33 @@ def test_rows_that_lack_a_value_are_counted_in_all_tasks(way, spark, tmp_path):
         client.insert(rows.selectExpr("uuid() id", "region", "1L ts", "array(named_struct('n', ts)) parts"))
 
 
+WAYS = {
+    "single pass": {},
+    "two passes": TWO_PASSES,
+    "driver": {DRIVER_ROWS: "1000"},
+    "global index": {"hoodie.index.type": "GLOBAL_SIMPLE"},
+    "sorted by key": {"hoodie.bulkinsert.sort.mode": "PARTITION_SORT"},
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_bytes_that_are_no_text_are_refused_in_every_column(way, spark, tmp_path):
+    """Spark casts any bytes to a string; no reader in Python, and no other one reliably, decodes them."""
+    client = hudi_py.WriteClient(spark, str(tmp_path / "t"), {**PARTITIONED, DRIVER_ROWS: "0", **way})
+    columns = {"id": "concat('k', id)", "region": "'r'", "ts": "1L", "parts": "array(named_struct('s', 't'))"}
+    client.upsert(spark.range(2).selectExpr(*(f"{value} {name}" for name, value in columns.items())))
+    broken = "cast(X'61ff' as string)"
+    for name, value in {"id": broken, "region": broken, "parts": f"array(named_struct('s', {broken}))"}.items():
+        rows = spark.range(2, 9, 1, 3).selectExpr(*(f"{each} {at}" for at, each in {**columns, name: value}.items()))
+        writes = (client.bulk_insert,) if "hoodie.bulkinsert.sort.mode" in way else (client.upsert, client.delete)
+        for write in writes[: 1 if name == "parts" else None]:  # of rows to delete only keys are asked
+            with pytest.raises(WriteError, match=rf"column '{name}' has bytes that are no text in UTF-8"):
+                write(rows)
+    table = hudi_py.open_table(tmp_path / "t")
+    assert table.rows().to_arrow().num_rows == 2
+    assert not table.check()
+
+
 def test_errors_of_the_users_own_code_are_one_line(trips):
     """A failing UDF ends in our error with its own last words."""
     from pyspark.sql.functions import udf
