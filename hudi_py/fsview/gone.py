@@ -104,7 +104,7 @@ def first_gone(
         CorruptMetadata: A clean is damaged, or the archive.
     """
     store = contents.store
-    is_before = timeline.is_before_start(time)
+    is_before = timeline.is_before_commits(time)
     if is_before:
         refuse_without_archive(contents, timeline, time, left.bases)
     deleted = deleted_since(contents, timeline, time, with_pending=with_pending)
@@ -156,9 +156,9 @@ def refuse_without_archive(
     why = told_of_lost_archive(contents, timeline, found)
     if why is not None:
         raise RefusedError(
-            f"it is unknown what the table held at {time}: its timeline begins at {timeline.start}, and the archive "
-            f"of what came before, {store.storage.root}/{store.config.history_folder}, is missing ({why}); ask for a "
-            "later time"
+            f"it is unknown what the table held at {time}: its timeline begins at {timeline.first_not_savepointed}, "
+            f"and the archive of what came before, {store.storage.root}/{store.config.history_folder}, is missing "
+            f"({why}); ask for a later time"
         )
 
 

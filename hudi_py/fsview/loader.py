@@ -61,7 +61,7 @@ class HasLogged:
     def __call__(self, requested_time: str) -> bool:
         """Raises `CorruptMetadata` if the archive has to be asked, and is damaged."""
         found = self.timeline.find(requested_time, Action.DELTA_COMMIT)
-        if found is None and self.timeline.is_before_start(requested_time):
+        if found is None and self.timeline.is_before_commits(requested_time):
             return requested_time in self._archived
         return found is not None and found.state is State.COMPLETED
 

@@ -73,7 +73,7 @@ class WrittenRanges:
 
     def is_completed(self, time: str) -> bool:
         """Whether the write of that time is completed, or so old that it is archived."""
-        return time in self.completed or (self.timeline.is_before_start(time) and time not in self._pending)
+        return time in self.completed or (self.timeline.is_before_commits(time) and time not in self._pending)
 
     @cached_property
     def completed(self) -> frozenset[str]:

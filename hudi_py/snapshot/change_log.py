@@ -429,7 +429,7 @@ def _refuse_lost_archive(contents: Contents, timeline: Timeline, window: Window)
     if why is not None:
         raise RefusedError(
             f"the single changes {window} cannot be read: commits of that range were archived, and the archive is "
-            f"missing ({why}); begin the range at {timeline.start} or later"
+            f"missing ({why}); begin the range at {timeline.first_not_savepointed} or later"
         )
 
 

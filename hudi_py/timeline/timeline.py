@@ -189,6 +189,16 @@ class Timeline(Shown):
         """Whether the time is older than this timeline, so that its instant is archived (or never existed)."""
         return self.start is not None and requested_time < self.start
 
+    def is_before_commits(self, requested_time: str) -> bool:
+        """
+        Whether a write of that time is archived (or never existed), however old the other instants are.
+
+        An old rollback or clean may be active for long: in layout 1 each of these actions is archived by its own number
+        (rule D-12).
+        """
+        first = self.first_not_savepointed
+        return first is not None and requested_time < first
+
 
 def _of(instants: tuple[Instant, ...], actions: tuple[Action | str, ...]) -> tuple[Instant, ...]:
     if not actions:

@@ -118,8 +118,7 @@ class ExpiryService:
         logs = [log.instant_time for each in slices for log in each.log_files]
         if logs and self.table.format.log_naming.tells_slice:
             # Their names do not tell when they were written. What the active timeline does not tell was before it.
-            start = timeline.instants[0].requested_time if timeline.instants else ""
-            return max(newest, changed.get(path, start))
+            return max(newest, changed.get(path, timeline.first_not_savepointed or ""))
         return max([newest, *logs])
 
     def _changed(self, timeline: Timeline) -> dict[str, str]:
