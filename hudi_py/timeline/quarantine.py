@@ -132,6 +132,11 @@ def free_name(storage: Storage, name: str) -> str:
     return found
 
 
+def may_hold(storage: Storage) -> frozenset[str]:
+    """Names of the removals in quarantine, and of those that left only a folder; costs one listing."""
+    return frozenset(entry.name for entry in storage.list(FOLDER) if entry.is_folder)
+
+
 def removals(storage: Storage) -> tuple[str, ...]:
     """Names of the removals in quarantine, sorted."""
     return tuple(

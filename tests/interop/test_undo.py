@@ -46,3 +46,35 @@ def test_real_hudi_sees_a_clean_and_then_none(peer, tmp_path):
     slices()
     assert not any((path / each).exists() for each in done.deleted_files)
     assert [each for each in hudi_py_json("check", str(path)) if each["severity"] != "info"] == []
+
+
+def test_real_hudi_goes_on_behind_a_clean_that_archival_left(peer, tmp_path):
+    """Commits behind it are archived; Hudi reads, writes, cleans and archives, and the clean is undone before that."""
+    path, model = tmp_path / "t", Model(PARTITIONED)
+    ours = {"hoodie_py.clean.quarantine": True, "hoodie.clean.commits.retained": 1}
+
+    def write(version):
+        batch = PARTITIONED.batch(range(9), version)
+        model.upsert(batch)
+        peer.write(path, batch, "upsert", (PARTITIONED.create(peer.table_version) if version == 1 else {}) | OPTIONS)
+
+    for version in (1, 2, 3):
+        write(version)
+    (done,) = hudi_py.open_table(str(path), settings=ours).clean(commits_retained=1)
+    for version in range(4, 12):
+        write(version)
+    hudi_py.open_table(str(path), settings=ours).archive(keep_min_commits=2, keep_max_commits=3)
+    timeline = hudi_py.open_table(str(path)).timeline
+    assert timeline.instants[0].requested_time == done.instant
+    assert timeline.commits.is_before_start(done.instant)
+    assert peer.read(path) == peer.read(path, metadata=True) == model.rows()
+    write(12)
+    assert peer.read(path) == peer.read(path, metadata=True) == model.rows()
+    hudi_py.open_table(str(path)).undo(done.instant)
+    assert all((path / each).exists() for each in done.deleted_files)
+    for version in (13, 14, 15):
+        write(version)
+    peer.clean(path, ONE_COMMIT)
+    peer.archive(path, ONE_COMMIT | {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"})
+    assert peer.read(path) == peer.read(path, metadata=True) == model.rows()
+    assert [each for each in hudi_py_json("check", str(path)) if each["severity"] != "info"] == []

@@ -20,6 +20,7 @@ from hudi_py.services.clean.planning.plan import SAVEPOINTED_TIMES
 from hudi_py.services.clean.retention.windows import earliest_to_retain
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.properties_file import read_table_config
+from hudi_py.timeline.quarantine import load_manifest, may_hold
 from hudi_py.timeline.row_schema import IDS_ENTRY, records_schema
 from hudi_py.timeline.store import TimelineStore
 from hudi_py.timeline.timeline import Timeline
@@ -55,6 +56,7 @@ def gather(
         newest_behind_savepoint=_newest_behind_savepoint(contents, timeline) if config.beyond_savepoint else None,
         columns_in=_columns_in(contents, timeline),
         leased_from=floor_of(contents.store.leases.in_force()),
+        undoable_from=_undoable_from(contents.store, timeline),
         data_timeline_start=None if data_timeline is None else data_timeline_start(data_timeline),
     )
 
@@ -91,6 +93,19 @@ def _last_clean(contents: Contents, timeline: Timeline) -> NewestClean | None:
         earliest_to_retain=metadata.earliest_commit_to_retain.strip() or None,
         savepoints=frozenset(time.strip() for time in times.split(",") if time.strip()),
     )
+
+
+def _undoable_from(store: TimelineStore, timeline: Timeline) -> str | None:
+    cleans = {each.requested_time for each in timeline.completed(Action.CLEAN)}
+    now_ms = int(store.clock.now().timestamp() * 1000)
+    for name in sorted(cleans & may_hold(store.storage) if cleans else ()):
+        try:
+            manifest = load_manifest(store.storage, name)
+        except CorruptMetadata:  # nobody can undo it
+            continue
+        if manifest is not None and manifest.until_ms > now_ms:
+            return name
+    return None
 
 
 def _newest_behind_savepoint(contents: Contents, timeline: Timeline) -> str | None:

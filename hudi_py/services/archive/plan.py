@@ -85,6 +85,8 @@ class ArchiveFacts:
             so the corresponding instants here stay active.
         leased_from: The earliest time that a lease depends on; None without leases.
         columns_in: Requested times of the writes with the ids of the columns (schema on read); empty without.
+        undoable_from: Requested time of the oldest clean whose files are in quarantine until a time to come; None
+            without.
     """
 
     table_type: TableType
@@ -98,6 +100,7 @@ class ArchiveFacts:
     data_timeline_start: str | None = None
     leased_from: str | None = None
     columns_in: frozenset[str] = frozenset()
+    undoable_from: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -134,9 +137,10 @@ def plan_archive(timeline: Timeline, facts: ArchiveFacts, config: ArchiveConfig)
     if facts.form is ArchiveForm.LOGS:
         # First cleans, then rollbacks, then commits: layout 1 is not in order of time as a whole (rule D-16).
         services = _services_by_count(timeline, facts, keep_min, keep_max)
-        instants = (*services, *commits)
+        instants = (*_without_undoable(services, facts), *commits)
     else:
-        instants = tuple(sorted((*_services_before(timeline, commits), *commits), key=_order))
+        services = _without_undoable(_services_before(timeline, commits), facts)
+        instants = tuple(sorted((*services, *commits), key=_order))
     return ArchivePlan(instants=instants, keep_min=keep_min, keep_max=keep_max, bound=bound)
 
 
@@ -386,3 +390,15 @@ def _services_before(timeline: Timeline, commits: tuple[Instant, ...]) -> tuple[
         return ()
     last = commits[-1].requested_time
     return tuple(i for i in timeline.completed(Action.CLEAN, Action.ROLLBACK) if i.requested_time < last)
+
+
+def _without_undoable(services: tuple[Instant, ...], facts: ArchiveFacts) -> tuple[Instant, ...]:
+    """
+    Leave out the cleans that can still be undone, for which they have to be active.
+
+    The later ones stay, too: whoever looks for what cleans deleted relies on the oldest being archived first.
+    """
+    first = facts.undoable_from
+    if first is None:
+        return services
+    return tuple(i for i in services if i.action is not Action.CLEAN or i.requested_time < first)
