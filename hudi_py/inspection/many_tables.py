@@ -39,8 +39,6 @@ SOME_FAILED: Final = 6
 _DONE: Final = frozenset({0, 3})
 """Exit codes of tables that were done: a finding about a table is not a failure of the command."""
 _NOT_FAILED: Final = _DONE | {MORE_TO_DO}
-_KINDS_OF_RUN: Final = ("--dry-run", "--schedule-only")
-"""Options that make another kind of run: a table that was only looked at has not been cleaned."""
 _SIGNALS: Final = {INTERRUPTED: KeyboardInterrupt, TERMINATED: Terminated}
 _SKIPPED_KIND: Final = "NotStarted"
 
@@ -104,6 +102,7 @@ class Plan:
         arguments: Everything behind the table.
         tables: Locations.
         parallel: Number of tables at once.
+        kinds: Options that make another kind of run: a table that was only looked at has not been cleaned.
         journal: File to which the tables that are done are written; those that it names already are left out.
         is_over: Asked before each table: whether no further one is to be started.
         measures: Whether outcomes have samples.
@@ -114,6 +113,7 @@ class Plan:
     arguments: tuple[str, ...]
     tables: tuple[str, ...]
     parallel: int = 1
+    kinds: tuple[str, ...] = ()
     journal: str | None = None
     is_over: Callable[[], bool] = bool
     measures: bool = False
@@ -130,7 +130,7 @@ class Plan:
     @property
     def work(self) -> str:
         """What is done to each table, as its journal names it: ``savepoint create --dry-run``."""
-        return " ".join((*self.command, *(word for word in _KINDS_OF_RUN if word in self.arguments)))
+        return " ".join((*self.command, *self.kinds))
 
     def run(self, tell: Callable[[Outcome], None]) -> None:
         """

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
+import attrs
 import click
 
 from hudi_py.errors import ConfigError
@@ -29,6 +30,10 @@ _WORDS: Final = {0: "ok", 3: "found", MORE_TO_DO: "more"}
 _ONE_TOO_MANY: Final = "unexpected extra argument"
 """How click begins to say it, in every release."""
 
+_TOLD: Final = frozenset(
+    {"--json", "--json-envelope", "--debug", "--quiet", "--log-json", "--allow-unknown-conf", "--exit-code", "--codes"}
+)
+"""Flags that change what is told of a run, and not what it does."""
 _ONE_FILE: Final = {"output": "-o", "list_to": "--list"}
 """Parameters of commands that name a file to write, and their options."""
 
@@ -90,6 +95,7 @@ def _run(names: list[str], command: click.Command | None, rest: list[str], secon
     started, samples, code = MONOTONIC(), list[Sample](), 1
     try:
         plan = _plan(names, given, rest, storage_options, seconds, budgets, measures=path is not None)
+        plan = attrs.evolve(plan, kinds=_kinds(command, checked))
         code = _run_all(plan, head, samples, as_json="--json" in rest)
     except BaseException as error:
         code = code_of(error)
@@ -218,6 +224,13 @@ def _checked(command: click.Command, names: Sequence[str], rest: Sequence[str]) 
         raise
     with context:
         return dict(context.params)
+
+
+def _kinds(command: click.Command, checked: Mapping[str, Any]) -> tuple[str, ...]:
+    """The flags that are given and make another kind of run."""
+    flags = [each for each in command.params if isinstance(each, click.Option) and each.is_flag]
+    given = (max(each.opts, key=len) for each in flags if checked.get(each.name) is True)
+    return tuple(sorted(set(given) - _TOLD))
 
 
 def _storage_options(params: dict[str, Any]) -> dict[str, str]:

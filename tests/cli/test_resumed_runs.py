@@ -15,21 +15,31 @@ from support.cli_runner import lines_of_tables
 ALONE = ("--parallel", "1")
 
 
-@pytest.mark.parametrize("noted", ["clean --dry-run", "check", "savepoint create"])
-def test_a_journal_of_another_command_is_refused(run, lake, tmp_path, noted):
+@pytest.mark.parametrize(
+    ("noted", "then"),
+    [
+        ("clean --dry-run", "clean"),
+        ("check", "clean"),
+        ("savepoint create", "clean"),
+        ("check", "check --contents"),
+        ("orphans", "orphans --delete"),
+    ],
+)
+def test_a_journal_of_another_command_is_refused(run, lake, tmp_path, noted, then):
     """A dry run above all: all tables would be left out, and nothing would be cleaned, with exit code 0."""
     journal, words = tmp_path / "journal", noted.split()
     assert run(*words, "--tables", tmp_path / "list.txt", "--resume", journal, *ALONE).code == 6
     before = journal.read_bytes()
-    result = run("clean", "--tables", tmp_path / "list.txt", "--resume", journal, *ALONE)
+    result = run(*then.split(), "--tables", tmp_path / "list.txt", "--resume", journal, *ALONE)
     assert (result.code, result.out) == (2, "")
-    assert f"is of hudi-py {noted}, not of hudi-py clean" in result.err
+    assert f"is of hudi-py {noted}, not of hudi-py {then}" in result.err
     assert journal.read_bytes() == before
     older = [
         {key: value for key, value in json.loads(line).items() if key != "command"} for line in before.splitlines()
     ]
     journal.write_text("\n".join(map(json.dumps, older)))
-    assert "3 done before" in run("clean", "--tables", tmp_path / "list.txt", "--resume", journal, *ALONE).err
+    same = run(*then.split(), "--quiet", "--tables", tmp_path / "list.txt", "--resume", journal, *ALONE)
+    assert "3 done before" in same.err
 
 
 def test_a_run_goes_on_where_another_stopped(run, lake, tmp_path):
