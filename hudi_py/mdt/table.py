@@ -215,26 +215,27 @@ def is_archived(timeline: Timeline, requested_time: str) -> bool:
     Whether an instant that the metadata table's active timeline does not have is older than that timeline.
 
     A partition that is created late has an instant of zeros: it is on the active timeline, in front of all others, when
-    those that are really older are archived, among them the zeros of other partitions.
+    those that are really older are archived, among them the zeros of other partitions. Rollbacks and cleans tell
+    nothing: in layout 1 an old one stays for long, while the writes behind it are archived.
     """
     if requested_time.startswith(INIT_TIME):
         return True
-    start = archived_before(timeline)
+    start = archived_before(timeline.writes)
     return start is not None and requested_time < start
 
 
-def archived_before(timeline: Timeline) -> str | None:
+def archived_before(writes: Timeline) -> str | None:
     """
-    Time before which the metadata table's instants may be archived: of its first active one that is not of zeros.
+    Time before which the metadata table's writes may be archived: of the first active one that is not of zeros.
 
     Or the time at which one of zeros was made that is active: archived are the smallest times first.
     """
-    zeros = [instant for instant in timeline.instants if instant.requested_time.startswith(INIT_TIME)]
-    if len(zeros) == len(timeline.instants):
+    zeros = [instant for instant in writes.instants if instant.requested_time.startswith(INIT_TIME)]
+    if len(zeros) == len(writes.instants):
         return None
     # Zeros are in front of all others.
     made = (instant.completion_time for instant in zeros)
-    return min([timeline.instants[len(zeros)].requested_time, *filter(None, made)])
+    return min([writes.instants[len(zeros)].requested_time, *filter(None, made)])
 
 
 def _read_config(storage: Storage) -> TableConfig:

@@ -159,7 +159,7 @@ def record_rollback(
     timeline = table.store.load()
     instant = timeline.find(rolled_back_time, Action.DELTA_COMMIT)
     # A delta commit that is not there was archived, and so compacted before, or it was never made.
-    compacted = instant is None and timeline.is_before_start(rolled_back_time)
+    compacted = instant is None and timeline.is_before_commits(rolled_back_time)
     if instant is not None:
         _check_open(data_timeline, rolled_back_time)
         compacted = not _withdraw(table, timeline, instant)
@@ -185,7 +185,7 @@ def withdraw(table: MetadataTable, requested_time: str) -> bool:
     timeline = table.store.load()
     instant = timeline.find(requested_time, Action.DELTA_COMMIT)
     if instant is None:
-        return not timeline.is_before_start(requested_time)
+        return not timeline.is_before_commits(requested_time)
     return _withdraw(table, timeline, instant)
 
 

@@ -12,7 +12,10 @@ import pytest
 
 from hudi_py.errors import RefusedError
 from hudi_py.fsview.written_ranges import WrittenRanges
+from hudi_py.mdt.table import is_committed
+from hudi_py.model.instant import Action, Instant, State
 from hudi_py.table import Table
+from hudi_py.timeline.timeline import Timeline
 from support import writes
 
 KEEPS_ONE = writes.ALONE | {"hoodie.metadata.enable": False, "hoodie.clean.commits.retained": 1}
@@ -69,3 +72,18 @@ def test_a_partition_expires_no_earlier():
     age = (table.contents.store.clock.now() - writes.START).days
     since_rollback = age - 50
     assert table.expire_partitions(days=since_rollback, by="last-change", dry_run=True).plan.expired == ()
+
+
+@pytest.mark.parametrize("action", [Action.ROLLBACK, Action.CLEAN])
+def test_what_the_metadata_table_archived_counts_as_committed(action):
+    """A base file of a compaction behind it, which holds what no later one has."""
+    times = [f"2026010100000{n}000" for n in range(6)]
+    old, compaction, *left = times
+    timeline = Timeline(
+        (
+            Instant(old, action, State.COMPLETED),
+            *(Instant(time, Action.DELTA_COMMIT, State.COMPLETED) for time in left),
+        )
+    )
+    assert is_committed(timeline, compaction)
+    assert not is_committed(timeline, f"{times[-1]}9")
