@@ -62,7 +62,6 @@ def page_document(
         with_contents: Include the decoded contents of the newest instants, for a page that can ask nobody for them.
     """
     problems: list[str] = []
-    config = opened.config
     moment = now or opened.contents.store.clock.now()
     chosen = options or {}
     # Findings, sums and the list of files are made of one listing.
@@ -80,17 +79,7 @@ def page_document(
     return {
         "schema_version": 1,
         "generated_at": moment.isoformat(timespec="seconds"),
-        "table": {
-            "name": config.name,
-            "location": opened.storage.root,
-            "type": config.table_type.value,
-            "version": config.version,
-            "layout": config.layout_version,
-            "record_key": list(config.record_key_fields),
-            "partitioned_by": list(config.partition_fields),
-            "ordered_by": list(config.ordering_fields),
-            "zone": "UTC" if opened.zone is timezone.utc else "local time",
-        },
+        "table": about_table(opened),
         "version": version_of(opened),
         "findings": [finding_entry(finding, opened.storage.root) for finding in examined.findings],
         "usage": None if usage is None else usage_entry(usage, by_reason=True, by_partition=False, by_commit=False),
@@ -105,6 +94,22 @@ def page_document(
         "simulations": simulations,
         "not_simulated": not_simulated,
         "problems": list(dict.fromkeys(problems)),
+    }
+
+
+def about_table(opened: Table) -> dict[str, Any]:
+    """What the properties say of a table."""
+    config = opened.config
+    return {
+        "name": config.name,
+        "location": opened.storage.root,
+        "type": config.table_type.value,
+        "version": config.version,
+        "layout": config.layout_version,
+        "record_key": list(config.record_key_fields),
+        "partitioned_by": list(config.partition_fields),
+        "ordered_by": list(config.ordering_fields),
+        "zone": "UTC" if opened.zone is timezone.utc else "local time",
     }
 
 
@@ -170,7 +175,7 @@ def _stored(opened: Table, points: Iterable[Stored]) -> list[tuple[float, int, i
     """Time on the chart, bytes of the newest rows, bytes of older versions."""
     found = []
     for point in points:
-        at, offset = _moment(opened, point.instant.completion_time or point.instant.requested_time)
+        at, offset = place_of_time(opened, point.instant.completion_time or point.instant.requested_time)
         if at is not None:  # without a date there is no place for it
             found.append((at + offset, point.live, point.older))
     return found
@@ -256,7 +261,7 @@ def _file(use: FileUse) -> dict[str, Any]:
 
 def _event(opened: Table, event: Event) -> dict[str, Any]:
     entry = event_entry(event)
-    entry["at"], entry["utc_offset"] = _moment(opened, event.instant.requested_time)
+    entry["at"], entry["utc_offset"] = place_of_time(opened, event.instant.requested_time)
     partitions = entry["partitions"]
     return {
         **entry,
@@ -331,10 +336,10 @@ def _replayed(services: TableServices, recorded: Recorded, retained: int) -> Sim
 
 
 def _at(opened: Table, time: str) -> float | None:
-    return _moment(opened, time)[0]
+    return place_of_time(opened, time)[0]
 
 
-def _moment(opened: Table, time: str) -> tuple[float | None, float]:
+def place_of_time(opened: Table, time: str) -> tuple[float | None, float]:
     """
     Seconds of a time that an instant names, None if it is no date, and what its zone is ahead of UTC.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import sys
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import click
@@ -97,6 +98,8 @@ def serve(
             options=options,
             actions=actions,
         )
+        # Beside the first requests: a storage that does not answer must not keep the server from starting.
+        Thread(target=server.site.warm, name="hudi-py-warm", daemon=True).start()
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
         if common.as_json:
             print_json({"url": url, "tables": len(tables)})

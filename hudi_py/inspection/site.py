@@ -12,6 +12,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
@@ -27,6 +28,7 @@ from hudi_py.inspection.json_stream import json_text
 from hudi_py.inspection.open_metrics import CONTENT_TYPE
 from hudi_py.inspection.page_data import page_document, version_of
 from hudi_py.inspection.page_file import api_html, error_html, html_of_json, list_html, policy
+from hudi_py.inspection.page_outline import INSTANTS_MIN, page_outline
 from hudi_py.inspection.site_actions import ACTIONS, Actions, Busy, find_action
 from hudi_py.inspection.site_api import NoSuchThing, api_rows, find_endpoint, openapi, read_query
 from hudi_py.inspection.site_metrics import SiteMetrics
@@ -146,6 +148,11 @@ class Site:
         self._documents: dict[int, _Collected] = {}
         self._seconds = seconds
         self._metrics = SiteMetrics(tables, open_table, options or {}, seconds=seconds)
+
+    def warm(self) -> None:
+        """Load what the first request would have to wait for: modules, and the timeline of the first table."""
+        with suppress(HudiError, OSError):  # whoever asks for the table is told
+            page_outline(self._open(self.tables[0]))
 
     def answer(self, request: Request) -> Response:
         """Answer a request; never raises an error of the library."""
@@ -285,7 +292,7 @@ class Site:
             endpoint, instant = found
             given = read_query(endpoint.path, endpoint.query, query)
             return _json(endpoint.answer(self._open(self.tables[number]), given, instant, self._options or {}))
-        collected = self._document(number)
+        collected = self._document(number) if page == "document" else self._document_at_once(number)
         if page == "document":
             return _json_of(collected.text.encode())
         # The policy of the page itself, in its head, names the hashes of its scripts.
@@ -337,24 +344,30 @@ class Site:
         # One lock for each table: a slow one must not keep the others waiting.
         with self._locks[number]:
             opened = self._open(self.tables[number])
-            known = self._documents.get(number)
-            if (
-                known is None
-                or self._seconds() - known.at >= DOCUMENT_SECONDS_MAX
-                or known.version != version_of(opened)
-            ):
-                document = {**page_document(opened, options=self._options), "live": f"/t/{number}/"}
-                document["list"] = len(self.tables) > 1
-                if self._actions is not None:
-                    document["actions"] = [{"name": each.name, "summary": each.summary} for each in ACTIONS]
-                known = _Collected(
-                    self._seconds(),
-                    document["version"],
-                    document["table"]["name"],
-                    json_text(document, ensure_ascii=True),
-                )
-                self._documents[number] = known
+            known = self._known(number, opened)
+            if known is None:
+                known = self._documents[number] = self._collected(number, page_document(opened, options=self._options))
             return known
+
+    def _document_at_once(self, number: int) -> _Collected:
+        """As `_document`; of a long timeline that nobody has read yet its outline, behind which the page asks again."""
+        opened = self._open(self.tables[number])
+        if len(opened.timeline.instants) < INSTANTS_MIN:
+            return self._document(number)
+        return self._known(number, opened) or self._collected(number, page_outline(opened))
+
+    def _known(self, number: int, opened: Table) -> _Collected | None:
+        """The document, if it is there and neither old nor of another state."""
+        known = self._documents.get(number)
+        is_old = known is None or self._seconds() - known.at >= DOCUMENT_SECONDS_MAX
+        return None if known is None or is_old or known.version != version_of(opened) else known
+
+    def _collected(self, number: int, document: dict[str, Any]) -> _Collected:
+        more: dict[str, Any] = {"live": f"/t/{number}/", "list": len(self.tables) > 1}
+        if self._actions is not None:
+            more["actions"] = [{"name": each.name, "summary": each.summary} for each in ACTIONS]
+        text = json_text({**document, **more}, ensure_ascii=True)
+        return _Collected(self._seconds(), document["version"], document["table"]["name"], text)
 
 
 @attrs.frozen

@@ -58,6 +58,7 @@
   const PAGE = 50, PADDING = [null, 36, null, null];  // at the right, for half of a date
 
   let data = JSON.parse(byId("data").textContent);
+  if (data.partial) data.events = data.events.map((each) => ({ ...data.nothing, operation: each.action.toUpperCase(), ...each }));
   let charts = [];
   let shown = [];
   let pageNumber = 0;
@@ -117,18 +118,18 @@
   };
 
   const tiles = () => {
-    const box = clear(byId("tiles"));
+    const box = clear(byId("tiles")), unknown = data.partial ? "…" : "?";
     const last = data.events.filter((each) => each.files_written && each.state === "COMPLETED" && each.at !== null).at(-1);
     const wasted = share(["removable", "unexamined", "orphan"]);
     const pending = data.events.filter((each) => each.state !== "COMPLETED").length;
     const all = [
-      [data.usage ? bytes(data.usage.total.bytes) : "?", "in all files"],
-      [bytes(share(["live"]).bytes), "newest rows"],
-      [bytes(wasted.bytes), "not needed"],
-      [data.partitions ? data.partitions.length.toLocaleString("en") : "?", "partitions"],
+      [data.usage ? bytes(data.usage.total.bytes) : unknown, "in all files"],
+      [data.partial ? unknown : bytes(share(["live"]).bytes), "newest rows"],
+      [data.partial ? unknown : bytes(wasted.bytes), "not needed"],
+      [data.partitions ? data.partitions.length.toLocaleString("en") : unknown, "partitions"],
       [(data.events.length + data.events_left_out).toLocaleString("en"), "instants"],
       [pending.toLocaleString("en"), "pending"],
-      [last ? span(Math.max(0, Date.parse(data.generated_at) / 1000 - last.at)) : "-", "since the last commit"],
+      [last ? span(Math.max(0, Date.parse(data.generated_at) / 1000 - last.at)) : data.partial ? unknown : "-", "since the last commit"],
     ];
     for (const [value, label] of all) {
       const tile = make("div", null, "tile");
@@ -147,6 +148,7 @@
   };
   const findings = () => {
     const box = clear(byId("findings")), location = word(data.table.location);
+    if (data.partial) { box.append(make("p", "Not looked for yet.", "hint")); return; }
     for (const problem of data.problems) {
       const fix = `hudi-py check ${location} names all damage; hudi-py recover ${location} --dry-run says what can be repaired`;
       box.append(finding("error", "unreadable", make("span", "a part of this page was left out", "soft"), problem, fix));
@@ -635,12 +637,18 @@
     for (const [chart] of charts) chart.destroy();
     charts = [];
     timeline();
+    if (data.partial) return;
     stored();
     sizes();
   };
 
+  // Of a long timeline the server sends the instants first; what they hold, and the files, come with the next answer.
   const draw = () => {
-    header(); tiles(); findings(); historyControls(); historyTable(); storage(); partitions(); actions(); drawCharts();
+    for (const name of ["storage", "retention", "partitions"]) byId(`${name}-section`).hidden = Boolean(data.partial);
+    header(); tiles(); findings(); historyControls(); historyTable(); actions(); drawCharts();
+    document.documentElement.dataset.ready = data.partial ? "partly" : "yes";
+    if (data.partial) { byId("status").textContent = "Reading what the instants hold, and the files…"; return; }
+    storage(); partitions();
     byId("plan-box").hidden = !data.live;
     if (data.live) plan();
   };
@@ -670,6 +678,7 @@
         if (version !== data.version) {
           const whole = await fetch(`${data.live}document`, { credentials: "same-origin" });
           if (!whole.ok) throw new Error(String(whole.status));
+          if (data.partial) { chosen = -1; clear(byId("instant")); }  // the archived actions come before the others
           data = await whole.json();
           draw();
           refreshFiles();
@@ -680,8 +689,7 @@
       }
       setTimeout(follow, 3000);
     };
-    setTimeout(follow, 3000);
+    setTimeout(follow, data.partial ? 0 : 3000);
   }
   draw();
-  document.documentElement.dataset.ready = "yes";
 })();
