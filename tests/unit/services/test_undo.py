@@ -83,36 +83,6 @@ def test_undone_the_table_is_as_if_the_clean_had_never_run(layout):
     assert again.deleted_files == result.deleted_files
 
 
-@LAYOUTS
-def test_archival_leaves_what_can_be_undone(layout):
-    """Also the cleans behind it, for the oldest are archived first; commits go. When its time is over, it goes too."""
-    builder, result = cleaned(layout)
-    before = set(result.deleted_files)
-
-    def go_on(commits):
-        for _ in range(commits):
-            commit, clean = (f"{builder.clock.now() + timedelta(hours=each):%Y%m%d%H%M%S}000" for each in (1, 2))
-            builder.commit(commit, {"r0": ["f"]})
-            builder.cleaned(clean, earliest=at(3), last_commit=commit)
-            builder.clock.move(timedelta(hours=3))
-
-    def archived(commits):
-        go_on(commits)
-        cleaning = SETTINGS | {"hoodie.clean.commits.retained": 1}
-        opened(builder.storage, builder.clock, cleaning).archive(keep_min_commits=2, keep_max_commits=3)
-        found = opened(builder.storage, builder.clock).timeline
-        return len(found.commits.completed()), [each.requested_time for each in found.completed("clean")]
-
-    commits, cleans = archived(12)
-    assert commits < 15
-    assert (cleans[0], len(cleans)) == (result.instant, 13)
-    undone = builder.storage.copy()
-    assert set(opened(undone, builder.clock).undo(result.instant).files) == before
-    builder.clock.move(timedelta(days=8))
-    _, cleans = archived(3)
-    assert result.instant not in cleans
-
-
 def test_a_dry_run_of_an_undo_writes_nothing():
     """It names the same files."""
     builder, result = cleaned()
