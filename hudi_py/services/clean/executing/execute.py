@@ -272,8 +272,9 @@ def _start(requested: Requested) -> Begun:
     The file gets a copy of the plan: 0.15 archival reads it in layout 1, layout 2 tolerates it (rules/timeline 9.4).
     """
     store, instant = requested.store, requested.instant
+    plan = store.read_plan(instant)  # a conflict of its own: the clean was withdrawn, or has ended
     try:
-        return requested.begin(store.read_plan(instant))
+        return requested.begin(plan)
     except ConflictError:
         return Begun(store, advance(instant))
 
