@@ -58,14 +58,13 @@ def merge_files(older: Mapping[str, FileInfo], newer: Mapping[str, FileInfo]) ->
     One record after another.
 
     The same file in both: a deletion removes it from the result, otherwise the larger size counts. A deletion of a
-    file that *older* does not know stays in the result, because a record merged later (that of the base file) may
-    know it. So two deletions of one file would cancel each other: whoever writes has to see to it that there are
-    never two (`hudi_py.mdt.update`).
+    file that *older* does not know, or has as deleted, stays in the result, because a record merged later (that of the
+    base file) may know it.
     """
     merged = dict(older)
     for name, info in newer.items():
         known = merged.get(name)
-        if known is None:
+        if known is None or (known.is_deleted and info.is_deleted):
             merged[name] = info
         elif info.is_deleted:
             # Both are dropped: below this record nothing of the file is left to delete.

@@ -233,12 +233,10 @@ def _without_double_deletions(
     changes: ListingChanges,
 ) -> tuple[dict[str, Files], dict[str, Files]]:
     """
-    The records of the changes, without deletions that the log files have already; and those to write twice.
+    The records of the changes, without deletions that the log files have already; and those of a second block.
 
-    A second deletion of a file would cancel the first (see `merge_files`) and bring the file back to life. The other
-    way round, a partition that log files list although the base file knows it already needs two deletions: the first
-    cancels what the log files say, the second what the base file does. Apache Hudi writes one, and goes on listing the
-    partition.
+    A partition that log files list although the base file knows it already needs two deletions: the first cancels what
+    the log files say, the second what the base file does. Apache Hudi writes one, and goes on listing the partition.
     """
     records = records_of(changes)
     if not changes.is_return and not any(info.is_deleted for files in records.values() for info in files.values()):
@@ -249,7 +247,7 @@ def _without_double_deletions(
     others = [(log, b) for log, b in blocks if b.header.get(HeaderKey.INSTANT_TIME) != requested_time]
     logged = merge_blocks(table, file_slice, others)
     if changes.is_return:
-        return _returned(table, file_slice, records, logged), {}
+        return records, _cancelling(table, file_slice, records, logged)
     kept = {}
     for key, files in records.items():
         gone = {name for name, info in logged.get(key, {}).items() if info.is_deleted}
@@ -261,27 +259,26 @@ def _without_double_deletions(
     return kept, {ALL_PARTITIONS: twice} if twice else {}
 
 
-def _returned(
+def _cancelling(
     table: MetadataTable, file_slice: Slice, records: Mapping[str, Files], logged: Mapping[str, Files]
 ) -> dict[str, Files]:
     """
-    The records by which files count again that the log files say are deleted.
+    What follows the records of files that count again: a deletion of those that the base file knows.
 
-    What the base file knows comes back by a second deletion, which cancels the first. If it were added instead, the
-    next deletion, Apache Hudi's too, would only cancel that, and the file would be listed for ever.
+    It cancels the record before it, and that the one which deleted the file, so that only the base file's counts. With
+    the record alone the next deletion, Apache Hudi's too, would only cancel that, and the file would stay listed.
     """
     if file_slice.base is None:
-        return dict(records)
+        return {}
     path, found = file_slice.path(file_slice.base.name), {}
     with table.storage.open_read(path) as stream:
         base = Base(stream, table.source(path))
         for key, files in records.items():
             said = logged.get(key, {})
             known = {} if isinstance(said, Alone) else present(base.get(key) or {})
-            found[key] = {
-                name: said[name] if name in known and name in said and said[name].is_deleted else info
-                for name, info in files.items()
-            }
+            again = {name: said[name] for name in files if name in known and name in said and said[name].is_deleted}
+            if again:
+                found[key] = again
     return found
 
 

@@ -78,3 +78,32 @@ def test_real_hudi_goes_on_behind_a_clean_that_archival_left(peer, tmp_path):
     peer.archive(path, ONE_COMMIT | {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"})
     assert peer.read(path) == peer.read(path, metadata=True) == model.rows()
     assert [each for each in hudi_py_json("check", str(path)) if each["severity"] != "info"] == []
+
+
+def test_real_hudi_lists_what_an_undo_brought_back_although_it_had_compacted_the_metadata_table(peer, tmp_path):
+    """Its base file knows the files, and log files that they were deleted; the next clean removes them for good."""
+    path, model = tmp_path / "t", Model(PARTITIONED)
+
+    def write(version):
+        batch = PARTITIONED.batch(range(9), version)
+        model.upsert(batch)
+        peer.write(path, batch, "upsert", (PARTITIONED.create(peer.table_version) if version == 1 else {}) | COMPACTS)
+
+    def slices():
+        assert peer.read(path) == peer.read(path, metadata=True) == model.rows()
+        found = peer.file_slices(path)
+        assert found == peer.file_slices(path, use_metadata=True)
+        assert [each for each in hudi_py_json("check", str(path)) if each["severity"] != "info"] == []
+        return found
+
+    for version in range(1, 7):
+        write(version)
+    before = slices()
+    settings = {"hoodie_py.clean.quarantine": True}
+    (done,) = hudi_py.open_table(str(path), settings=settings).clean(commits_retained=1)
+    assert len(done.deleted_files) > 2
+    hudi_py.open_table(str(path)).undo(done.instant)
+    assert slices() == before
+    peer.clean(path, ONE_COMMIT)
+    assert slices() != before
+    assert not any((path / each).exists() for each in done.deleted_files)

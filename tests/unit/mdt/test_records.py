@@ -67,10 +67,14 @@ def test_a_history_without_double_deletions_merges_to_its_outcome(steps, split):
     assert {name for name, last in state.items() if last == "added"} == set(present(merge_files(on_base, logs)))
 
 
-def test_two_deletions_cancel_each_other():
-    """Hudi's merge, the reason why we never write a second one."""
-    assert {} == merge_files({"a": GONE}, {"a": GONE})
-    assert {"a": 7} == present(merge_files({"a": FileInfo(7, False)}, merge_files({"a": GONE}, {"a": GONE})))
+def test_a_second_deletion_changes_nothing_and_one_behind_an_addition_cancels_both():
+    """Hudi's merge (`tests/interop/test_undo.py`): so a file that was deleted and is back needs both, one by one."""
+    twice = merge_files({"a": GONE}, {"a": GONE})
+    assert {"a": GONE} == twice
+    assert {} == present(merge_files({"a": FileInfo(7, False)}, twice))
+    back = merge_files(merge_files({"a": GONE}, {"a": FileInfo(7, False)}), {"a": GONE})
+    assert {"a": 7} == present(merge_files({"a": FileInfo(7, False)}, back))
+    assert {} == present(merge_files({"a": FileInfo(7, False)}, merge_files(back, {"a": GONE})))
 
 
 def test_the_larger_size_counts():
