@@ -15,12 +15,15 @@ from support.repository import ROOT
 SECONDS_MAX = 120
 """A program or process that never ends is found after so long."""
 
+HEEDS = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+"""Processes in the background of a shell ignore Ctrl-C, and so does what they start."""
+
 
 def ended(script: str) -> subprocess.CompletedProcess[str]:
     """Run a script until it and all processes that it started, which have its output, are gone."""
     return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT, timeout=SECONDS_MAX,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        [sys.executable, "-c", HEEDS + script], capture_output=True, text=True, check=False, cwd=ROOT,
+        timeout=SECONDS_MAX, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
 
 
@@ -88,9 +91,12 @@ def test_a_second_signal_ends_what_is_in_progress():
 
 def test_signals_wait_until_the_body_is_over():
     """And then do what they would have done."""
-    steps = []
-    with pytest.raises(KeyboardInterrupt), signals_held():
-        os.kill(os.getpid(), signal.SIGINT)
-        steps.append("body")
-    assert steps == ["body"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    steps, before = [], signal.signal(signal.SIGINT, signal.default_int_handler)  # a background process ignores it
+    try:
+        with pytest.raises(KeyboardInterrupt), signals_held():
+            os.kill(os.getpid(), signal.SIGINT)
+            steps.append("body")
+        assert steps == ["body"]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)

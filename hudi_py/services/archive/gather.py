@@ -56,7 +56,6 @@ def gather(
         newest_behind_savepoint=_newest_behind_savepoint(contents, timeline) if config.beyond_savepoint else None,
         columns_in=_columns_in(contents, timeline),
         leased_from=floor_of(contents.store.leases.in_force()),
-        undoable_from=_undoable_from(contents.store, timeline),
         data_timeline_start=None if data_timeline is None else data_timeline_start(data_timeline),
     )
 
@@ -95,7 +94,8 @@ def _last_clean(contents: Contents, timeline: Timeline) -> NewestClean | None:
     )
 
 
-def _undoable_from(store: TimelineStore, timeline: Timeline) -> str | None:
+def undoable_from(store: TimelineStore, timeline: Timeline) -> str | None:
+    """Requested time of the oldest clean whose files are in quarantine until a time to come; None without."""
     cleans = {each.requested_time for each in timeline.completed(Action.CLEAN)}
     now_ms = int(store.clock.now().timestamp() * 1000)
     for name in sorted(cleans & may_hold(store.storage) if cleans else ()):

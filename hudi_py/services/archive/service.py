@@ -27,7 +27,7 @@ from hudi_py.fsview.gone import told_of_lost_archive
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.shown import Shown
 from hudi_py.runtime.log import log
-from hudi_py.services.archive.gather import first_with_replaced_files, gather, readable_commit
+from hudi_py.services.archive.gather import first_with_replaced_files, gather, readable_commit, undoable_from
 from hudi_py.services.archive.history import SNAPSHOTS_KEPT, History, history_row
 from hudi_py.services.archive.log_files import Group, append_to_logs
 from hudi_py.services.archive.merge_logs import LogMerge
@@ -108,6 +108,10 @@ class ArchiveService:
     def _plan(self, timeline: Timeline) -> ArchivePlan:
         facts = gather(self.contents, self.table, self.config, self.cleaning, timeline, self.data_timeline)
         plan = plan_archive(timeline, facts, self.config)
+        # Asked only where it matters, because it is a listing, and each commit plans an archival.
+        if self.data_timeline is None and any(each.action is Action.CLEAN for each in plan.instants):
+            facts = attrs.evolve(facts, undoable_from=undoable_from(self.contents.store, timeline))
+            plan = plan_archive(timeline, facts, self.config)
         if plan.instants and self._is_archive_lost(timeline):
             return attrs.evolve(plan, instants=(), bound=Bound.LOST_ARCHIVE)
         if plan.instants and self.data_timeline is None and pending_undos(self.contents, timeline):
