@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hudi_py.inspection.instant_entry import instant_entry
 from hudi_py.inspection.life_commands import numbers_entry
 from hudi_py.inspection.page_data import EVENTS_MAX, about_table, place_of_time
-from hudi_py.snapshot.history import Numbers
+from hudi_py.snapshot.history import Numbers, seconds_by_name
 
 if TYPE_CHECKING:
     from hudi_py.model.instant import Instant
@@ -54,10 +54,9 @@ def page_outline(opened: Table) -> dict[str, Any]:
 
 def _event(opened: Table, instant: Instant) -> dict[str, Any]:
     at, offset = place_of_time(opened, instant.requested_time)
-    ended = None if instant.completion_time is None else place_of_time(opened, instant.completion_time)[0]
     return {
         **instant_entry(instant),
-        "seconds": None if at is None or ended is None else max(0.0, ended - at),
+        "seconds": seconds_by_name(instant, opened.zone),
         "at": at,
         "utc_offset": offset,
     }

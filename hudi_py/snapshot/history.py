@@ -139,17 +139,21 @@ def _number(content: Mapping[str, Any], name: str) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-def _seconds(read: InstantContent, content: Mapping[str, Any], zone: tzinfo) -> float | None:
-    instant = read.instant
-    if instant.action is Action.SAVEPOINT:  # it has the time of its commit
+def seconds_by_name(instant: Instant, zone: tzinfo) -> float | None:
+    """How long an action took according to its two times; None if it has not both, or they are not its own."""
+    if instant.action is Action.SAVEPOINT or instant.completion_time is None:  # the first has the time of its commit
         return None
-    if instant.completion_time is not None:
-        try:
-            begun, ended = (parse_instant_time(t, zone) for t in (instant.requested_time, instant.completion_time))
-            # Two machines may have given the times, and their clocks differ.
-            return max((ended - begun).total_seconds(), 0.0)
-        except (ValueError, OverflowError):
-            return None
+    try:
+        begun, ended = (parse_instant_time(t, zone) for t in (instant.requested_time, instant.completion_time))
+        # Two machines may have given the times, and their clocks differ.
+        return max((ended - begun).total_seconds(), 0.0)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _seconds(read: InstantContent, content: Mapping[str, Any], zone: tzinfo) -> float | None:
+    if read.instant.action is Action.SAVEPOINT or read.instant.completion_time is not None:
+        return seconds_by_name(read.instant, zone)
     taken = content.get("timeTakenInMillis")
     return taken / 1000 if isinstance(taken, int) and taken >= 0 else read.seconds
 

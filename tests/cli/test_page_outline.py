@@ -24,12 +24,13 @@ HIDDEN = "['storage', 'retention', 'partitions'].map((name) => document.getEleme
 
 @pytest.fixture
 def location(tmp_path, monkeypatch):
-    """A table whose timeline counts as long: commits, one of them pending, and a clean."""
+    """A table whose timeline counts as long: commits, one of them pending, a clean and a savepoint."""
     monkeypatch.setattr(site_module, "INSTANTS_MIN", 5)
     builder = TableBuilder(2)
     for number in range(1, 6):
         builder.commit(at(number), {"p": ["f"]})
     builder.cleaned(at(6), earliest=at(3), last_commit=at(5))
+    builder.savepoint(at(5), {"p": [builder.base_name("f", at(5))]})
     builder.commit(at(7), {"p": ["f"]}, state=State.INFLIGHT)
     return on_disk(builder, tmp_path / "t").storage.root
 
@@ -57,11 +58,11 @@ def test_names_alone_are_shown_until_the_rest_is_read(location, tmp_path):
     assert outline.keys() - {"partial", "nothing"} == whole.keys()
     assert outline["version"] != whole["version"]
     assert outline["table"] == whole["table"]
-    shown = ("requested_time", "action", "state", "completion_time", "at", "utc_offset", "archived")
+    shown = ("requested_time", "action", "state", "completion_time", "seconds", "at", "utc_offset", "archived")
     outlined = [{**outline["nothing"], "operation": "", **each} for each in outline["events"]]
     events = [[{name: each[name] for name in shown} for each in found] for found in (outlined, whole["events"])]
     assert events[0] == events[1]
-    assert len(events[0]) == 7
+    assert len(events[0]) == 8
     assert all(each.keys() == other.keys() for each, other in zip(outlined, whole["events"], strict=True))
     assert asked(site, "/t/0/") == whole
     for instant in (tmp_path / "t" / ".hoodie" / "timeline").iterdir():
@@ -89,7 +90,7 @@ def test_the_page_draws_the_instants_and_then_the_rest(location, tmp_path, monke
             browser.send("Page.navigate", {"url": f"http://{host}/t/0/"})
             browser.wait("document.documentElement?.dataset.ready === 'partly'")
             text = browser.evaluate("document.body.innerText")
-            assert "7 actions" in text
+            assert "8 actions" in text
             assert "Reading what the instants hold" in text
             assert "Nothing is wrong" not in text
             assert browser.evaluate(HIDDEN) == [True] * 3
