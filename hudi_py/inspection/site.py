@@ -352,9 +352,10 @@ class Site:
     def _document_at_once(self, number: int) -> _Collected:
         """As `_document`; of a long timeline that nobody has read yet its outline, behind which the page asks again."""
         opened = self._open(self.tables[number])
-        if len(opened.timeline.instants) < INSTANTS_MIN:
-            return self._document(number)
-        return self._known(number, opened) or self._collected(number, page_outline(opened))
+        known = self._known(number, opened)
+        if known is None and len(opened.timeline.instants) >= INSTANTS_MIN:
+            return self._collected(number, page_outline(opened))
+        return known or self._document(number)
 
     def _known(self, number: int, opened: Table) -> _Collected | None:
         """The document, if it is there and neither old nor of another state."""
