@@ -32,25 +32,31 @@ _ANSWER: Final = StructType([StructField("succeeded", BooleanType()), StructFiel
 TaskFunction = Callable[[WriteJob, Iterable[pa.RecordBatch], TaskIdentity], list[WrittenFile]]
 
 
-def run_tasks(frame: DataFrame, function: TaskFunction, job: WriteJob) -> list[WrittenFile]:
+def run_tasks(
+    frame: DataFrame, function: TaskFunction, job: WriteJob, *, are_texts_valid: bool = False
+) -> list[WrittenFile]:
     """
     Run *function* over each Spark partition of *frame*, as one job.
+
+    Args:
+        are_texts_valid: Whether an earlier pass has looked for text that is not UTF-8.
 
     Raises:
         HudiError: The first one that a task raised; other tasks may have written files, which markers name.
         TooMuchForOneTask: A task has too much work and has written nothing.
     """
     with executor_errors():
-        answers = frame.mapInArrow(_Task(function, job), _ANSWER).collect()
+        answers = frame.mapInArrow(_Task(function, job, are_texts_valid=are_texts_valid), _ANSWER).collect()
     return raise_first((row["succeeded"], pickle.loads(row["value"])) for row in answers)  # noqa: S301 - our own bytes
 
 
 class _Task:
     """The callable that Spark pickles and sends to the executors."""
 
-    def __init__(self, function: TaskFunction, job: WriteJob) -> None:
+    def __init__(self, function: TaskFunction, job: WriteJob, *, are_texts_valid: bool) -> None:
         self._function = function
         self._job = job
+        self._are_texts_valid = are_texts_valid
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -60,7 +66,8 @@ class _Task:
         # Attempt and stage make the names of files unique, even if Spark runs a task twice at the same time.
         task = TaskIdentity(context.partitionId(), context.stageId(), context.taskAttemptId())
         try:
-            for result in self._function(self._job, valid_texts(batches), task):
+            rows = batches if self._are_texts_valid else valid_texts(batches)
+            for result in self._function(self._job, rows, task):
                 yield _answer(True, result)
         except (HudiError, TooMuchForOneTask) as error:
             yield _answer(False, error)

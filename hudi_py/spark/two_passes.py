@@ -158,7 +158,7 @@ def _write(
     task = F.expr(f"element_at(tasks, {_WHERE} + 1)").alias(BUCKET)
     routed = placed.select(*kept, target, task).repartition(count, quoted(BUCKET)).drop(BUCKET)
     ordered = routed.sortWithinPartitions(quoted(PATH), quoted(TARGET))
-    return run_tasks(ordered, write_groups, with_filled(job, buckets))
+    return run_tasks(ordered, write_groups, with_filled(job, buckets), are_texts_valid=True)
 
 
 def _plan_rows(
