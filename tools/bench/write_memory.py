@@ -2,7 +2,8 @@
 """
 Peak memory of writes without Spark as tables grow: each operation, copy-on-write and merge-on-read.
 
-    write_memory.py [--millions 1 4] [--limit-mb 64] [--index SIMPLE] [--scratch DIR]
+    write_memory.py [--millions 1 4] [--limit-mb 64] [--index SIMPLE] [--kinds MERGE_ON_READ]
+                    [--operations insert upsert] [--scratch DIR]
 
 Each write has a process of its own, which makes its rows batch by batch and prints the peak of resident memory and CPU
 seconds. An upsert changes a sixth of the rows and adds a third; a delete takes an eighth. The limit is
@@ -39,6 +40,7 @@ SCHEMA: Final = pa.schema([
 ])  # fmt: skip
 OPERATIONS: Final = {"bulk_insert": (1, 1), "insert": (1, 1), "upsert": (2, 3), "delete": (8, 2)}
 """To the share of the table's rows that it writes (one of so many), and the distance of their numbers."""
+KINDS: Final = ("COPY_ON_WRITE", "MERGE_ON_READ")
 SERVICES_OFF: Final = {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False}
 
 
@@ -69,6 +71,14 @@ def main() -> None:
     parser.add_argument("--millions", type=float, nargs="+", default=[1, 4], help="rows of the tables")
     parser.add_argument("--limit-mb", type=int, default=64, help="hoodie.memory.merge.max.size")
     parser.add_argument("--index", help="hoodie.index.type; the default of hudi_py where left out")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="types of the tables")
+    parser.add_argument(
+        "--operations",
+        nargs="+",
+        choices=OPERATIONS,
+        default=list(OPERATIONS),
+        help="in this order; an upsert or delete needs an insert before",
+    )
     parser.add_argument("--scratch", help="where to put the scratch folder")
     parser.add_argument("--write", metavar="JSON", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -78,13 +88,13 @@ def main() -> None:
     scratch = Path(tempfile.mkdtemp(prefix="bench-write-memory-", dir=options.scratch))
     print("| table | operation | rows of it | rows written | peak MB | CPU s |\n|---|---|---|---|---|---|", flush=True)
     try:
-        for kind in ("COPY_ON_WRITE", "MERGE_ON_READ"):
+        for kind in options.kinds:
             settings = {**SETTINGS, **SERVICES_OFF, "hoodie.datasource.write.table.type": kind}
             settings["hoodie.memory.merge.max.size"] = options.limit_mb << 20
             if options.index:
                 settings["hoodie.index.type"] = options.index
             for rows in (int(millions * 1_000_000) for millions in options.millions):
-                for operation in OPERATIONS:
+                for operation in options.operations:
                     table = scratch / ("bulk" if operation == "bulk_insert" else "table")
                     asked = {"path": str(table), "operation": operation, "rows": rows, "settings": settings}
                     command = [sys.executable, __file__, "--write", json.dumps(asked)]
