@@ -14,6 +14,7 @@ from hudi_py.errors import ConfigError, ConflictError, CorruptMetadata, StorageE
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.storage.wrappers import DelegatingStorage, RecordingStorage
 from hudi_py.txn.table_lock import TableLock, table_lock
+from support.lock_race import race
 
 PACKAGE = "org.apache.hudi.client.transaction.lock."
 FILE, IN_PROCESS = PACKAGE + "FileSystemBasedLockProvider", PACKAGE + "InProcessLockProvider"
@@ -224,32 +225,13 @@ def test_a_file_in_another_folder_is_another_lock(make_lock, tmp_path):
 @pytest.mark.parametrize("provider", [FILE, LEASE, IN_PROCESS])
 def test_threads_that_race_take_turns(make_lock, provider):
     """Never two holders; each gets its turns."""
-    inside, most, count = 0, 0, 0
-    start = threading.Barrier(3)
     patient = {
         "hoodie.write.lock.client.num_retries": 1_000_000,
         "hoodie.write.lock.client.wait_time_ms_between_retry": 0,
         "hoodie.write.lock.wait_time_ms": 999,
     }
     locks = [make_lock(provider, "memory", sleep=lambda _: None, **patient) for _ in range(3)]
-
-    def work(lock):
-        nonlocal inside, most, count
-        start.wait()
-        for _ in range(8):
-            with lock.held("turn"):
-                inside += 1
-                most, before = max(most, inside), count
-                lock.check()
-                count = before + 1
-                inside -= 1
-
-    threads = [threading.Thread(target=work, args=(lock,)) for lock in locks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (most, count) == (1, 24)
+    assert race(locks, 8) == (1, 24)
 
 
 @pytest.mark.parametrize(("provider", "backend"), LEASE_ONLY)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from datetime import datetime, timezone
 
@@ -21,6 +20,7 @@ from hudi_py.txn import providers
 from hudi_py.txn.dynamodb_lock import DynamoDBLock
 from hudi_py.txn.table_lock import TableLock
 from hudi_py.txn.zookeeper_lock import ZookeeperLock
+from support.lock_race import race
 from support.zookeeper import SESSION_MS, zookeeper_server
 
 ZOOKEEPER, DYNAMODB = LockKind.ZOOKEEPER.value, LockKind.DYNAMODB.value
@@ -95,30 +95,12 @@ def test_one_holder_at_a_time(make_lock, provider):
         first.check()
 
 
-def test_threads_that_race_take_turns(make_lock):
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_threads_that_race_take_turns(make_lock, provider):
     """Never two holders; each gets its turns."""
-    inside, most, count = 0, 0, 0
-    start = threading.Barrier(3)
     patient = {"client.num_retries": 1_000_000, "client.wait_time_ms_between_retry": 0}
-    locks = [make_lock(ZOOKEEPER, **patient) for _ in range(3)]
-
-    def work(lock):
-        nonlocal inside, most, count
-        start.wait()
-        for _ in range(4):
-            with lock.held("turn"):
-                inside += 1
-                most, before = max(most, inside), count
-                lock.check()
-                count = before + 1
-                inside -= 1
-
-    threads = [threading.Thread(target=work, args=(lock,)) for lock in locks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (most, count) == (1, 12)
+    locks = [make_lock(provider, **patient) for _ in range(3)]
+    assert race(locks, 4) == (1, 12)
 
 
 HOLDER = """
