@@ -63,7 +63,7 @@ class Meter:
 
     def _others_cpu_s(self) -> float:
         """CPU of the measured processes besides this one, in steps of one tick."""
-        ticks = sum(_ticks(pid) for root in self._roots for pid in _tree(root) if pid != os.getpid())
+        ticks = sum(_ticks(pid) for root in self._roots for pid in tree(root) if pid != os.getpid())
         return ticks / _TICKS_PER_SECOND
 
 
@@ -172,7 +172,8 @@ def _ticks(pid: int) -> int:
     return sum(map(int, _stat_fields(pid)[11:15]))
 
 
-def _tree(root: int) -> list[int]:
+def tree(root: int) -> list[int]:
+    """Process numbers of a process and all below it."""
     children: dict[int, list[int]] = {}
     names = [entry.name for entry in Path("/proc").iterdir()] if Path("/proc/self").exists() else []
     for pid in (int(name) for name in names if name.isdigit()):
@@ -202,6 +203,19 @@ def _status_kb(pid: int, field: str) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith(field + ":")), 0)
+
+
+def resident_mb(pid: int) -> int:
+    """Resident memory of a process; 0 when it is gone."""
+    return _status_kb(pid, "VmRSS") // 1024
+
+
+def command_of(pid: int) -> str:
+    """Name of a process's command; empty when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return ""
 
 
 def _restart_peak(pid: int) -> None:
