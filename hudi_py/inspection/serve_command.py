@@ -15,7 +15,6 @@ from hudi_py.inspection.clean_options import retention_options
 from hudi_py.inspection.failure import print_json
 from hudi_py.inspection.options import Common, command
 from hudi_py.inspection.say import say
-from hudi_py.inspection.table_lists import tables_of_all
 from hudi_py.model.words import counted
 
 if TYPE_CHECKING:
@@ -63,6 +62,7 @@ def serve(
       HUDI_PY_TOKEN=... hudi-py serve --tables tables.txt --host 0.0.0.0
       HUDI_PY_TOKEN=... hudi-py serve /lake/warehouse --allow-actions
     """
+    from hudi_py.inspection.served_tables import ServedTables, Sources
     from hudi_py.inspection.server import Server
     from hudi_py.inspection.site import Site
     from hudi_py.inspection.site_actions import Actions
@@ -79,7 +79,8 @@ def serve(
     # Letters and digits only: it stands in addresses and cookies as it is.
     if token is not None and (len(token) < _TOKEN_LENGTH_MIN or not token.isalnum() or not token.isascii()):
         raise ConfigError(f"--token needs at least {_TOKEN_LENGTH_MIN} characters, letters and digits only")
-    tables = tables_of_all(sources, common.storage_options)
+    found = Sources(sources, common.storage_options)
+    tables = found.tables
     try:
         server = Server((host, port), socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
@@ -89,9 +90,9 @@ def serve(
         names = ("127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host.lower())
         # With a token any name will do: who knows it may ask, whatever the server is called.
         hosts = frozenset(f"{name}:{port}" for name in names) if is_loopback else None
-        actions = Actions(common.open, len(tables), options) if allow_actions else None
+        actions = Actions(common.open, options) if allow_actions else None
         server.site = Site(
-            tables,
+            ServedTables(tables, found.look),
             lambda table: common.open(table).read_only(),
             hosts=hosts,
             token=token,

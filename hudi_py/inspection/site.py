@@ -29,6 +29,7 @@ from hudi_py.inspection.open_metrics import CONTENT_TYPE
 from hudi_py.inspection.page_data import page_document, version_of
 from hudi_py.inspection.page_file import api_html, error_html, html_of_json, list_html, policy
 from hudi_py.inspection.page_outline import INSTANTS_MIN, page_outline
+from hudi_py.inspection.served_tables import ServedTables
 from hudi_py.inspection.site_actions import ACTIONS, Actions, Busy, find_action
 from hudi_py.inspection.site_api import NoSuchThing, api_rows, find_endpoint, openapi, read_query
 from hudi_py.inspection.site_metrics import SiteMetrics
@@ -119,7 +120,7 @@ class Site:
     The pages of some tables.
 
     Args:
-        tables: Locations.
+        tables: Locations, or those of sources in which others may come.
         open_table: Opens a location, for reading only.
         hosts: Names (with port) under which the server may be asked; None for any, which takes a token.
         token: What requests have to know; None for none.
@@ -130,7 +131,7 @@ class Site:
 
     def __init__(
         self,
-        tables: tuple[str, ...],
+        tables: tuple[str, ...] | ServedTables,
         open_table: Callable[[str], Table],
         *,
         hosts: frozenset[str] | None,
@@ -141,13 +142,18 @@ class Site:
     ) -> None:
         assert hosts is not None or token is not None
         assert actions is None or token is not None
-        self.tables = tables
+        self._tables = tables if isinstance(tables, ServedTables) else ServedTables(tables)
         self._open, self._hosts, self._token = open_table, hosts, token
         self._options, self._actions = options, actions
-        self._locks = [Lock() for _ in tables]
+        self._locks: dict[int, Lock] = {}
         self._documents: dict[int, _Collected] = {}
         self._seconds = seconds
-        self._metrics = SiteMetrics(tables, open_table, options or {}, seconds=seconds)
+        self._metrics = SiteMetrics(lambda: self.tables, open_table, options or {}, seconds=seconds)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Locations in the order of their numbers, of tables that are gone, too."""
+        return self._tables.all
 
     def warm(self) -> None:
         """Load what the first request would have to wait for: modules, and the timeline of the first table."""
@@ -259,9 +265,10 @@ class Site:
 
     # --- pages ---------------------------------------------------------------------------------------------------
     def _front(self) -> Response:
+        self._tables.look()
         if len(self.tables) == 1:
             return Response(HTTPStatus.SEE_OTHER, "text/plain; charset=utf-8", b"", {"Location": "/t/0/"})
-        links = [(f"/t/{number}/", table) for number, table in enumerate(self.tables)]
+        links = [(f"/t/{number}/", table) for number, table in self._tables.listed]
         return _html(list_html(links), policy("'none'"))
 
     def _fixed(self, path: str, query: dict[str, list[str]]) -> Response | None:
@@ -269,10 +276,12 @@ class Site:
         if path in _WITHOUT_QUERY:
             read_query(path, {}, query)
         if path == "/healthz":
-            return _json({"tables": len(self.tables)})
+            return _json({"tables": len(self._tables.listed)})
         if path == "/tables":
-            return _json([{"number": number, "table": table} for number, table in enumerate(self.tables)])
+            self._tables.look()
+            return _json([{"number": number, "table": table} for number, table in self._tables.listed])
         if path == "/metrics":
+            self._tables.look()
             return Response(HTTPStatus.OK, CONTENT_TYPE, self._metrics.text().encode())
         if path == "/openapi.json":
             return _json(openapi(self._actions is not None))
@@ -304,7 +313,10 @@ class Site:
         pairs = parse_qs(query_text, keep_blank_values=True, max_num_fields=20)
         query = {name: values[0] for name, values in pairs.items()}
         wanted = bare_location(query.get("basepath", ""))
-        table = next((each for each in self.tables if bare_location(each) == wanted), None)
+        table = self._called(wanted)
+        if table is None:  # made since
+            self._tables.look()
+            table = self._called(wanted)
         if table is None:
             raise Refused(HTTPStatus.NOT_FOUND, f"this server does not serve {wanted}")
         try:
@@ -314,6 +326,9 @@ class Site:
         except RefusedError as error:
             raise Refused(HTTPStatus.NOT_IMPLEMENTED, str(error)) from error
         return _json(found)
+
+    def _called(self, bare: str) -> str | None:
+        return next((each for each in self.tables if bare_location(each) == bare), None)
 
     def _act(self, request: Request, path: str, query: dict[str, list[str]]) -> Response:
         """Take an action on a table, or try it."""
@@ -327,7 +342,7 @@ class Site:
         # No form of another site can send this kind of content, whatever the browser makes of the rest.
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body as application/json")
-        status, answer = self._actions.run(int(found[1]), self.tables[int(found[1])], action, request.body)
+        status, answer = self._actions.run(self.tables[int(found[1])], action, request.body)
         return _json(answer, status)
 
     @property
@@ -342,7 +357,7 @@ class Site:
         Findings come and go with time alone (a write that is stuck), and with files that no instant names (orphans).
         """
         # One lock for each table: a slow one must not keep the others waiting.
-        with self._locks[number]:
+        with self._locks.setdefault(number, Lock()):
             opened = self._open(self.tables[number])
             known = self._known(number, opened)
             if known is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
-from threading import Lock
+from threading import Condition
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -62,7 +62,7 @@ class Action:
 
 
 class Busy(Exception):
-    """Another request has an action running on the table."""
+    """Another request has an action running on the table, or no further one may begin."""
 
 
 class Actions:
@@ -71,20 +71,20 @@ class Actions:
 
     Args:
         open_table: Opens a location, for changes.
-        count: Number of tables.
         options: Settings of cleaning, given at the start.
     """
 
-    def __init__(self, open_table: Callable[[str], Table], count: int, options: CleanOptions) -> None:
+    def __init__(self, open_table: Callable[[str], Table], options: CleanOptions) -> None:
         self._open, self._options = open_table, options
-        self._locks = [Lock() for _ in range(count)]
+        self._changed = Condition()
+        self._running: set[str] = set()
+        self._is_over = False
 
-    def run(self, number: int, location: str, action: Action, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
+    def run(self, location: str, action: Action, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
         """
         Take an action, or try it.
 
         Args:
-            number: Of the table.
             location: Of the table.
             action: One of `ACTIONS`.
             body: JSON, ``{"dry_run": true}`` or ``{"dry_run": false}``.
@@ -94,19 +94,25 @@ class Actions:
 
         Raises:
             ConfigError: The body is something else.
-            Busy: Another action runs on the table.
+            Busy: Another action runs on the table, or the server is being stopped.
             HudiError: The action failed, as its command would.
         """
         dry_run = _dry_run(body)
-        if not self._locks[number].acquire(blocking=False):
-            raise Busy(f"another action runs on {location}; wait until it has ended")
+        with self._changed:
+            if self._is_over:
+                raise Busy("the server is being stopped; start it again for further actions")
+            if location in self._running:
+                raise Busy(f"another action runs on {location}; wait until it has ended")
+            self._running.add(location)
         try:
             log.info("serve.action", action=action.name, table=location, dry_run=dry_run)
             told = action.take(self._open(location), dry_run, self._options)
         except (RefusedError, ConflictError) as error:
             return HTTPStatus.CONFLICT, {"error": {"kind": type(error).__name__, "message": str(error)}}
         finally:
-            self._locks[number].release()
+            with self._changed:
+                self._running.discard(location)
+                self._changed.notify_all()
         lines = [*told.lines[:_LINES_MAX]]
         if len(told.lines) > len(lines):
             lines.append(
@@ -118,13 +124,14 @@ class Actions:
 
     def end(self) -> None:
         """Let no further action begin, and return when none runs."""
-        for lock in self._locks:
-            lock.acquire()
+        with self._changed:
+            self._is_over = True
+            self._changed.wait_for(lambda: not self._running)
 
     @property
     def is_running(self) -> bool:
         """Whether any action runs."""
-        return any(lock.locked() for lock in self._locks)
+        return bool(self._running)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class SiteMetrics:
     timeline alone, or what was found last, and is among the first of the next call.
 
     Args:
-        tables: Locations.
+        tables: Locations, those of now; of one that is gone that it is.
         open_table: Opens a location, for reading only.
         options: Settings of cleaning.
         seconds: Clock for the time of one call.
@@ -54,7 +54,7 @@ class SiteMetrics:
 
     def __init__(
         self,
-        tables: tuple[str, ...],
+        tables: Callable[[], tuple[str, ...]],
         open_table: Callable[[str], Table],
         options: CleanOptions,
         *,
@@ -72,7 +72,7 @@ class SiteMetrics:
     def _samples(self, now: datetime) -> Iterator[Sample]:
         began = self._seconds()
         outdated: dict[str, Table] = {}
-        for location in self._tables:
+        for location in self._tables():
             try:
                 opened = self._open(location)
                 yield from list(timeline_samples(opened, location, now))

@@ -34,18 +34,24 @@ def tables_of(source: str, storage_options: Mapping[str, str]) -> tuple[str, ...
         ConfigError: There is nothing of that name, or it has no tables.
         StorageError: The storage cannot be listed.
     """
-    found = _each_once(_find(source, storage_options))
+    found = tables_now(source, storage_options)
     if not found:
         raise ConfigError(f"{source} has no tables; give a file with one location per line, a folder, or a pattern")
     return found
 
 
+def tables_now(source: str, storage_options: Mapping[str, str]) -> tuple[str, ...]:
+    """As `tables_of`, of a source that may have none any more."""
+    return each_once(_find(source, storage_options))
+
+
 def tables_of_all(sources: Iterable[str], storage_options: Mapping[str, str]) -> tuple[str, ...]:
     """As `tables_of`, of several sources: a table that two of them have is one, too."""
-    return _each_once(location for source in sources for location in tables_of(source, storage_options))
+    return each_once(location for source in sources for location in tables_of(source, storage_options))
 
 
-def _each_once(locations: Iterable[str]) -> tuple[str, ...]:
+def each_once(locations: Iterable[str]) -> tuple[str, ...]:
+    """Return each table once, however it is spelled."""
     named: dict[str, str] = {}
     for location in locations:
         # However it is spelled: two runs on one table at the same time get in each other's way.

@@ -114,7 +114,7 @@ def test_actions_pass_the_checker(lake, tmp_path):
     with Server(("127.0.0.1", 0), socket.AF_INET) as server, Browser(tmp_path / "profile") as browser:
         server.site = Site(
             (lake[0],), lambda where: hudi_py.open_table(where).read_only(), hosts=None, token=token,
-            actions=Actions(hudi_py.open_table, 1, {}),
+            actions=Actions(hudi_py.open_table, {}),
         )  # fmt: skip
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         for width in (360, 1200):

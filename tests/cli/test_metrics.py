@@ -187,7 +187,10 @@ class TestServer:
             locations.append(str(tmp_path / str(number)))
         clock = iter(range(0, 1000, 4))  # each look at the clock is four seconds later
         metrics = SiteMetrics(
-            tuple(locations), lambda where: hudi_py.open_table(where).read_only(), {}, seconds=lambda: next(clock)
+            lambda: tuple(locations),
+            lambda where: hudi_py.open_table(where).read_only(),
+            {},
+            seconds=lambda: next(clock),
         )
         assert site_metrics.SECONDS_MAX == 5
         counts = []
@@ -206,7 +209,7 @@ class TestServer:
         looks = []
         examine = SiteMetrics._examine
         monkeypatch.setattr(SiteMetrics, "_examine", lambda self, *a: looks.append(1) or examine(self, *a))
-        metrics = SiteMetrics((location,), lambda where: hudi_py.open_table(where).read_only(), {})
+        metrics = SiteMetrics(lambda: (location,), lambda where: hudi_py.open_table(where).read_only(), {})
         first, second = parsed(metrics.text()), parsed(metrics.text())
         family = "hudi_py_commits_since_clean"
         assert (of(first, family, table=location), of(second, family, table=location), len(looks)) == (1, 1, 1)
@@ -226,7 +229,7 @@ class TestServer:
         root = on_disk(builder, tmp_path / "t").storage.root
         clock = [0.0]
         metrics = SiteMetrics(
-            (root,), lambda where: hudi_py.open_table(where).read_only(), {}, seconds=lambda: clock[0]
+            lambda: (root,), lambda where: hudi_py.open_table(where).read_only(), {}, seconds=lambda: clock[0]
         )
 
         def more():

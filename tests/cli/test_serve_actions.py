@@ -19,7 +19,7 @@ import hudi_py
 from hudi_py.inspection import serve_command
 from hudi_py.inspection.server import Server
 from hudi_py.inspection.site import Request, Site
-from hudi_py.inspection.site_actions import ACTIONS, BODY_BYTES_MAX, Actions
+from hudi_py.inspection.site_actions import ACTIONS, BODY_BYTES_MAX, Action, Actions, Told
 from hudi_py.inspection.site_api import openapi
 from support.browser import CHROMIUM, Browser
 from support.fixtures import unpack_rows
@@ -65,7 +65,7 @@ def site_of(*locations, token=TOKEN, settings=None):
     def opened(where):
         return hudi_py.open_table(where, settings=settings)
 
-    actions = Actions(opened, len(locations), CLEANING)
+    actions = Actions(opened, CLEANING)
     return Site(
         tuple(map(str, locations)), lambda where: opened(where).read_only(), hosts=frozenset({HOST}), token=token,
         options=CLEANING, actions=actions,
@@ -231,7 +231,7 @@ def test_one_action_at_a_time_runs_on_a_table(trips, tmp_path):
             assert site_actions.is_running
         return hudi_py.open_table(where)
 
-    site_actions = Actions(opened, 2, CLEANING)
+    site_actions = Actions(opened, CLEANING)
     site._actions = site_actions
     assert post(site, "/t/0/do/archive").status == HTTPStatus.OK
     assert answers == [HTTPStatus.CONFLICT, HTTPStatus.OK, HTTPStatus.OK]
@@ -268,17 +268,20 @@ def test_a_stop_waits_for_the_action_under_way(run, trips, monkeypatch, is_runni
         if "waiting" in text:
             waits.set()
 
-    def act(lock):
+    begun = threading.Event()
+
+    def take(opened, dry_run, options):
+        begun.set()
         waits.wait()
         ended.append(True)
-        lock.release()
+        return Told([], False, None)
 
     def serve(server, **_):
         sites.append(server.site)
-        lock = server.site._actions._locks[0]
         if is_running:
-            lock.acquire()
-            threading.Thread(target=act, args=(lock,), daemon=True).start()
+            act = (str(trips), Action("a", "", take), b'{"dry_run": false}')
+            threading.Thread(target=server.site._actions.run, args=act, daemon=True).start()
+            begun.wait()
         os.kill(os.getpid(), signal.SIGTERM)
         pytest.fail("it went on")
 

@@ -45,7 +45,7 @@ def running(folder, *, token=None, actions=False):
         server.site = Site(
             (str(folder / "t"),), lambda where: hudi_py.open_table(where).read_only(), token=token,
             hosts=frozenset({f"127.0.0.1:{port}", f"localhost:{port}"}), options={"commits_retained": 1},
-            actions=Actions(hudi_py.open_table, 1, {"commits_retained": 1}) if actions else None,
+            actions=Actions(hudi_py.open_table, {"commits_retained": 1}) if actions else None,
         )  # fmt: skip
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         yield port
