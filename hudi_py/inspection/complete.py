@@ -2,7 +2,8 @@
 What a shell offers when a word of a command line is completed: tables, instants, partitions, savepoints, leases.
 
 Only from local tables: a key press must not wait for an object store. Whatever goes wrong, nothing is offered, because
-an error here would be printed into the line that is being typed.
+an error here would be printed into the line that is being typed. Names with line ends and other characters that cannot
+be shown are left out: shells take offers line by line, and what follows would be one of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.shell_completion import CompletionItem, split_arg_string
 
+from hudi_py.inspection.say import visible
 from hudi_py.inspection.shell_quoting import LINE
 
 if TYPE_CHECKING:
@@ -32,7 +34,8 @@ def tables(_context: click.Context, _parameter: click.Parameter, begun: str) -> 
     found = []
     with suppress(OSError):
         for entry in sorted(os.scandir(folder or os.curdir), key=lambda entry: entry.name):
-            if entry.name.startswith(start) and os.path.isfile(os.path.join(entry.path, _PROPERTIES)):
+            is_begun = entry.name.startswith(start) and entry.name.isprintable()
+            if is_begun and os.path.isfile(os.path.join(entry.path, _PROPERTIES)):
                 found.append(CompletionItem(os.path.join(folder, entry.name)))
     return found or [CompletionItem(begun, type="dir")]
 
@@ -50,8 +53,8 @@ def _of_table(offer: Callable[[Table], Iterator[tuple[str, str]]]) -> Completer:
         found: list[CompletionItem] = []
         with suppress(Exception):
             for word, help_text in offer(open_table(table).read_only()):
-                if word.startswith(begun):
-                    found.append(CompletionItem(word, help=help_text))
+                if word.startswith(begun) and word.isprintable():
+                    found.append(CompletionItem(word, help=visible(help_text)))
                 if len(found) == _OFFERED_MAX:
                     break
         return found

@@ -1,8 +1,9 @@
 """
-Completion in bash: names are put into the line so that it names them, whatever characters they have.
+Completion in shells: names are put into the line so that it names them, whatever characters they have.
 
-Click's own script puts them there as they are, so that a space ends the name and ``;`` begins a command; and bash takes
-``=`` and ``:``, which partitions and locations have, for the end of a word. Fish's script cuts names at a comma.
+Click's own script for bash puts them there as they are, so that a space ends the name and ``;`` begins a command; and
+bash takes ``=`` and ``:``, which partitions and locations have, for the end of a word. Zsh and fish quote what they are
+offered, and put it in place of the whole word, that of ``--partition=rome``, too; fish's script cuts names at a comma.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ import os
 import re
 from typing import Any, Final, NamedTuple
 
-from click.shell_completion import BashComplete, CompletionItem, FishComplete, add_completion_class, split_arg_string
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+    split_arg_string,
+)
 
 LINE: Final = "HUDI_PY_COMP_LINE"
 """Environment variable of the script: the command line up to the cursor, as it was typed."""
@@ -92,6 +101,11 @@ def quoted(text: str, quote: str) -> str:
     return (_UNSAFE_IN_QUOTES if quote else _UNSAFE).sub(r"\\\1", text)
 
 
+def option_in(typed: str) -> str:
+    """Return ``--partition=`` of ``--partition=rome``, which what is offered follows; empty for other words."""
+    return typed.partition("=")[0] + "=" if typed.startswith("-") and "=" in typed else ""
+
+
 class QuotingBash(BashComplete):
     """Answers the script of this module; that of click, which earlier versions printed, as click does."""
 
@@ -111,11 +125,9 @@ class QuotingBash(BashComplete):
         if line is None or item.type != "plain":
             return super().format_completion(item)
         word, value = self._word(line), str(item.value)
-        # Of "--partition=rome", what is offered follows the first sign.
-        typed = line[word.start :]
-        option = typed.partition("=")[0] + "=" if typed.startswith("-") and "=" in typed else ""
+        option = option_in(line[word.start :])
         before = "".join(split_arg_string(line[word.start + len(option) : word.cut].rstrip("'\""))[:1])
-        if not value.isprintable() or not value.startswith(before):
+        if not value.startswith(before):
             return ""
         return f"{item.type},{quoted(value[len(before) :], word.quote)}"
 
@@ -124,14 +136,35 @@ class QuotingBash(BashComplete):
         return word_at_end(line, os.environ.get(_BREAKS, ""))
 
 
+def _whole(shell: ShellComplete, item: CompletionItem) -> str:
+    """What takes the place of the word that is being typed."""
+    value = str(item.value)
+    option = option_in(shell.get_completion_args()[1]) if item.type == "plain" else ""
+    return value if value.startswith(option) else option + value
+
+
+class WholeZsh(ZshComplete):
+    """As click's, for values behind ``=`` and, in its older releases, names with colons."""
+
+    def format_completion(self, item: CompletionItem) -> str:
+        """Return the three lines of an offer; the script takes an underscore for no help."""
+        value = _whole(self, item)
+        # What has help is split at the first colon that is not escaped; what has none is taken as it is.
+        return f"{item.type}\n{value.replace(':', chr(92) + ':') if item.help else value}\n{item.help or '_'}"
+
+
 class WholeFish(FishComplete):
-    """As click's, for names with commas."""
+    """As click's, for names with commas and values behind ``=``."""
 
     source_template = FishComplete.source_template.replace('string split ","', 'string split --max 1 ","')
+
+    def format_completion(self, item: CompletionItem) -> str:
+        """Return the line of an offer."""
+        return f"{item.type},{_whole(self, item)}" + (f"\t{item.help}" if item.help else "")
 
 
 def register() -> None:
     """Have click use these."""
-    classes: tuple[Any, ...] = (QuotingBash, WholeFish)
+    classes: tuple[Any, ...] = (QuotingBash, WholeZsh, WholeFish)
     for each in classes:
         add_completion_class(each)
