@@ -11,7 +11,7 @@ from hudi_py.model.words import counted, human_bytes, human_span
 
 def brief(document: Any) -> str:
     """
-    Return a summary of what a command printed with ``--json``, in one line; empty if there is nothing to say.
+    Return a summary of what a command printed with ``--json``, in one line; empty only for text.
 
     Args:
         document: Any of them.
@@ -21,7 +21,9 @@ def brief(document: Any) -> str:
         if any("proposal" in each for each in document):
             return _brief_recovery(document)
         codes = [each["code"] for each in document if isinstance(each, dict) and "code" in each]
-        return ", ".join(dict.fromkeys(codes)) if codes else (f"entries: {len(document)}" if document else "nothing")
+        return ", ".join(dict.fromkeys(codes)) if codes else _brief_list(document)
+    if document is None:
+        return "nothing"
     if not isinstance(document, dict):
         return ""
     if "error" in document:
@@ -43,7 +45,7 @@ def brief(document: Any) -> str:
         return f"{counted(deleted, 'file')} deleted"
     counts = {key: value for key, value in document.items() if isinstance(value, list) or key == "partitions"}
     if not counts:
-        return ""  # what was done has no list, so an empty one cannot be told from it
+        return _brief_values(document)  # what was done has no list, so an empty one cannot be told from it
     # "10 instants", "1 pending": keys are nouns in the plural, or say how something is.
     said = [
         counted(len(value), key.removesuffix("s")) if key.endswith("s") else f"{len(value)} {key.replace('_', ' ')}"
@@ -51,6 +53,54 @@ def brief(document: Any) -> str:
         if value and not isinstance(value, int)
     ]
     return ", ".join(said) or "nothing"
+
+
+def _brief_list(entries: Sequence[Any]) -> str:
+    """How many there are, of what they are."""
+    if not entries:
+        return "nothing"
+    keys = set(entries[0]) if isinstance(entries[0], dict) else set()
+    noun = next((noun for mark, noun in _NOUNS.items() if mark <= keys), None)
+    return f"entries: {len(entries)}" if noun is None else counted(len(entries), noun)
+
+
+def _brief_values(document: Mapping[str, Any]) -> str:
+    """The first values of a document that is flat."""
+    said = [
+        (key if value else f"not {key}") if isinstance(value, bool) else f"{key} {value}"
+        for key, value in document.items()
+        if isinstance(value, str | int) and value != ""
+    ]
+    return ", ".join(said[:3]).replace("_", " ") or "done"
+
+
+def _brief_savepoint(document: Mapping[str, Any]) -> str:
+    """The commit whose files are kept, how many these are, and until when."""
+    trial = document.get("files")
+    found = trial or {name: each["savepointDataFile"] for name, each in document.get("partitionMetadata", {}).items()}
+    word = "keeps" if trial is None else "would keep"
+    until = f", until {document['expires_at']}" if document["expires_at"] else ""
+    return f"{document['instant']} {word} {counted(sum(map(len, found.values())), 'file')}{until}"
+
+
+def _brief_lease(document: Mapping[str, Any]) -> str:
+    word = f"lease {document['id']} keeps" if document["id"] else "a lease would keep"
+    return f"{word} {document['instant']} until {document['expires']}"
+
+
+def _brief_deletion(document: Mapping[str, Any]) -> str:
+    """Whether data may be deleted, and whether that is new."""
+    said = "deletion forbidden" if document["forbidden"] else "deletion allowed"
+    why = f": {document['why']}" if document.get("why") else ""
+    if "changed" not in document:
+        return said + why
+    would = document.get("would_change")
+    return f"{said}{'' if document['changed'] else ' (would be new)' if would else ' already'}"
+
+
+def _brief_policy(document: Mapping[str, Any]) -> str:
+    """What the policy says, line by line; the settings that follow from it are many."""
+    return ", ".join(f"{each['key']}: {each['meaning']}" for each in document["lines"]) or "an empty policy"
 
 
 def _brief_overview(document: Mapping[str, Any]) -> str:
@@ -120,5 +170,15 @@ _BY_KEYS: Final[Mapping[frozenset[str], Callable[[Mapping[str, Any]], str]]] = {
     frozenset({"pending_compactions", "plan"}): _brief_compaction,
     frozenset({"rows", "data"}): _brief_rows,
     frozenset({"file_groups", "instants"}): _brief_overview,
+    frozenset({"instant", "name", "expires_at"}): _brief_savepoint,
+    frozenset({"id", "instant", "expires"}): _brief_lease,
+    frozenset({"forbidden"}): _brief_deletion,
+    frozenset({"mark", "lines", "text"}): _brief_policy,
 }
 """Keys that only one command's document has, to what says it in words."""
+_NOUNS: Final[Mapping[frozenset[str], str]] = {
+    frozenset({"is_expired", "content"}): "savepoint",
+    frozenset({"holder", "expires"}): "lease",
+    frozenset({"name", "undone"}): "consumer",
+}
+"""Keys of the entries of a list, to what they are; of others only their number is said."""

@@ -152,7 +152,7 @@ def create(
     if common.as_json:
         # Read back from the table, so that what is printed is what is stored.
         content = _content(opened, opened.timeline.find(done.requested_time, done.action))
-        print_json({**content, **savepoint_entry(metadata)})
+        print_json({"instant": done.requested_time, **content, **savepoint_entry(metadata)})
         return
     until = "" if metadata.expires_at_ms is None else f", until {savepoint_entry(metadata)['expires_at']}"
     say(f"{_kind()} {done.requested_time} keeps {counted(sum(map(len, metadata.files.values())), 'file')}{until}")

@@ -36,6 +36,47 @@ def test_a_line_says_what_there_is_to_do(run, table, tmp_path, name, words, said
     assert re.fullmatch(rf"ok      {re.escape(str(path))}  {said}", line), line
 
 
+TIME = r"\d{17}"
+
+
+def test_a_line_says_what_was_made(run, table, tmp_path):
+    """Where a command's document has no list, too: an empty line reads as if nothing had been done."""
+    path = table("cow_cleaned-1.1.1")
+    (tmp_path / "one.txt").write_text(str(path))
+
+    def line(*words):
+        [said] = run(*words, "--tables", tmp_path / "one.txt", *ALONE).out.splitlines()
+        before = f"ok      {path}  "
+        assert said.startswith(before)
+        return said.removeprefix(before)
+
+    assert line("policy", "show") == "nothing"
+    assert re.fullmatch(rf"{TIME} would keep \d+ files", line("savepoint", "create", "--dry-run"))
+    assert line("savepoint", "list") == "nothing"
+    kept = re.fullmatch(rf"({TIME}) keeps (\d+) files, until .*Z", line("tag", "create", "--name", "k", "--ttl", "3d"))
+    [tag] = run("tag", "list", path, "--json").json
+    files = sum(len(each["savepointDataFile"]) for each in tag["content"]["partitionMetadata"].values())
+    assert kept.groups() == (tag["requested_time"], str(files))
+    assert line("tag", "list") == "1 savepoint"
+    assert re.fullmatch(rf"a lease would keep {TIME} until .*Z", line("lease", "create", "--ttl", "1h", "--dry-run"))
+    assert re.fullmatch(rf"lease \w+ keeps {TIME} until .*Z", line("lease", "create", "--ttl", "1h"))
+    assert line("lease", "list") == "1 lease"
+    assert re.fullmatch(rf"name c, instant {TIME}, expires .*Z", line("consumer", "set", "c", tag["requested_time"]))
+    assert line("consumer", "list") == "1 consumer"
+    assert line("deletion", "forbid", "--dry-run") == "deletion forbidden (would be new)"
+    assert [line("deletion", "forbid"), line("deletion", "forbid")] == [
+        "deletion forbidden", "deletion forbidden already",
+    ]  # fmt: skip
+    assert line("deletion", "show").startswith("deletion forbidden: ")
+    assert line("deletion", "allow") == "deletion allowed"
+    policy = run("policy", "profile", "incremental").out
+    (tmp_path / "policy.toml").write_text(policy)
+    assert run("policy", "apply", path, "--file", tmp_path / "policy.toml").code == 0
+    said = line("policy", "show")
+    for each in run("policy", "show", path, "--json").json["lines"]:
+        assert f"{each['key']}: {each['meaning']}" in said
+
+
 @pytest.mark.parametrize("name", ["cow_failed_write-0.15.0", "cow_failed_write-1.1.1", "mor_failed_write-1.0.2"])
 def test_dry_runs_tell_of_failed_writes(run, table, name):
     """A clean rolls them back first under the policy LAZY, which deletes their files; a budget counts each file."""
