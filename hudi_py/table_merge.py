@@ -19,7 +19,7 @@ import pyarrow as pa
 from hudi_py.errors import ConfigError, RefusedError, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.meta_columns import META_COLUMNS
-from hudi_py.formats.record_schema import NOT_DATA
+from hudi_py.formats.record_schema import NOT_DATA, refuse_reserved
 from hudi_py.formats.schema_evolution import new_fields
 from hudi_py.model.words import counted
 from hudi_py.rows.condition import Condition, Where, Word, leaves_of
@@ -204,6 +204,7 @@ class Merge:
         twice = [name for name, count in Counter(self.source.column_names).items() if count > 1]
         if twice:
             raise ConfigError(f"the source has several columns called {twice[0]!r}; rename or drop all but one")
+        refuse_reserved(name for name in self.source.column_names if name not in NOT_DATA)
         for name in self.on:
             for where, names in (("the table has", schema.names), ("the source has", self.source.column_names)):
                 if name not in names:

@@ -41,6 +41,7 @@ from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.model.json_document import parse_json
 
 NOT_DATA: Final = frozenset((*META_COLUMNS, "_hoodie_operation"))
+RESERVED: Final = "_hudi_py_"
 
 _SPREAD: Final = "Nothing was committed; spread them over several tables, or store some of them as text"
 _UTC_MICROS: Final = pa.timestamp("us", "UTC")
@@ -82,10 +83,11 @@ def storage_schema(incoming: pa.Schema) -> pa.Schema:
     Meta columns are left out: rows that were read from a table and are written back have them. Hudi does the same.
 
     Raises:
-        ConfigError: A column's type cannot be stored, its name is not a valid Avro name, or two names differ only by
-            case.
+        ConfigError: A column's type cannot be stored, its name is not a valid Avro name or reserved, or two names
+            differ only by case.
     """
     fields = [field for field in incoming if field.name not in NOT_DATA]
+    refuse_reserved(field.name for field in fields)
     _refuse_alike([field.name for field in fields], "")
     if not fields:
         raise ConfigError("the rows have no columns besides Hudi's own; there is nothing to write")
@@ -304,6 +306,22 @@ def _storage_field(field: Field, path: str) -> Field:
             f"column {path!r}: a name must consist of letters, digits and _, and must not start with a digit"
         )
     return pa.field(field.name, storage_type(field.type, path), field.nullable)
+
+
+def refuse_reserved(names: Iterable[str]) -> None:
+    """
+    Args:
+        names: Of columns that are not Hudi's own.
+
+    Raises:
+        ConfigError: A name is that of a column of Hudi's in another case, which Spark does not tell apart, or begins
+            as those of the columns with which hudi_py marks rows while it writes them.
+    """
+    for name in names:
+        if name.lower() in NOT_DATA:
+            raise ConfigError(f"column {name!r} has the same name as {name.lower()!r} of Hudi for Spark; rename it")
+        if name.lower().startswith(RESERVED):
+            raise ConfigError(f"column {name!r}: such names are used while rows are written; rename it")
 
 
 def _refuse_alike(names: Iterable[str], prefix: str) -> None:

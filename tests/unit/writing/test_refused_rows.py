@@ -196,3 +196,27 @@ def test_a_statement_marks_no_rows_as_deleted(kind, statement, tmp_path):
     assert table.refresh().rows().to_arrow().num_rows == 1
     merge = table.merge(rows.set_column(1, "_hoodie_is_deleted", pa.array([None, False])), "id")
     assert merge.when_matched_update().when_not_matched_insert().execute().rows_inserted == 1
+
+
+RESERVED = {
+    "_hudi_py_deletion": "used while rows are written",  # true would delete the row
+    "_Hudi_Py_key": "used while rows are written",
+    "_HOODIE_RECORD_KEY": "the same name as '_hoodie_record_key' of Hudi",
+    "_hoodie_Operation": "the same name as '_hoodie_operation' of Hudi",
+}
+
+
+@pytest.mark.parametrize("name", RESERVED)
+@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "insert_overwrite"])
+def test_columns_whose_names_are_taken_are_refused(operation, name, tmp_path):
+    """By hudi_py for what it marks rows with, and by Hudi's own for Spark, which tells no cases apart."""
+    rows = pa.table({"id": ["a", "b"], "ts": [1, 1], name: [True, False]})
+    with pytest.raises(ConfigError, match=f"column '{name}'.*{RESERVED[name]}.*rename it"):
+        hudi_py.write(str(tmp_path / "t"), rows, settings=SETTINGS, operation=operation)
+    assert not (tmp_path / "t").exists()
+    hudi_py.write(str(tmp_path / "t"), rows.drop_columns([name]), settings=SETTINGS)
+    table = hudi_py.open_table(tmp_path / "t", settings=SETTINGS)
+    merge = table.merge(rows, on=["id"]).when_matched_update({"ts": "ts + 1"})
+    with pytest.raises(ConfigError, match=f"column '{name}'"):
+        merge.execute()
+    assert len(table.refresh().timeline.completed()) == 1
