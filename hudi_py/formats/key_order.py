@@ -1,5 +1,5 @@
 """
-Sorts strings in Java's order (by UTF-16 code units) without converting them from UTF-8.
+Sorts strings and floating-point numbers in Java's order; strings (by UTF-16 code units) without converting them.
 
 The orders of UTF-16 and UTF-8 differ in one place: characters above U+FFFF are surrogate pairs in UTF-16 and sort
 before U+E000. In UTF-8 their first bytes are F0 to F4, those of U+E000 to U+FFFF are EE and EF, so it is enough to
@@ -48,6 +48,26 @@ def java_order(strings: Array) -> Array:
     buffers = [validity, offsets, pa.py_buffer(_TO_ORDER[raw].data)]
     result: Array = make(pa.large_binary(), len(binary), buffers, binary.null_count, binary.offset)
     return result
+
+
+def java_numbers(numbers: Array) -> Array:
+    """
+    Map floating-point numbers to integers whose order is Java's: -0.0 before 0.0, and NaN, equal to itself, last.
+
+    Args:
+        numbers: Floats or doubles; nulls stay nulls.
+
+    Returns:
+        64-bit integers, to be compared or sorted.
+
+    Source: Java ``Double.compareTo``.
+    """
+    values = numbers.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+    bits = np.where(np.isnan(values), np.nan, values).view(np.int64)  # one NaN, as Double.doubleToLongBits
+    # The bits of negative numbers grow with their magnitude.
+    codes = np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
+    found: Array = pa.array(codes, mask=numbers.is_null().to_numpy(zero_copy_only=False))
+    return found
 
 
 def from_java_order(key: bytes) -> str:

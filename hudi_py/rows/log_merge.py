@@ -180,9 +180,6 @@ def _ranks(ordering: Sequence[Array], *, as_bytes: bool) -> Numbers:
         rank: Numbers = compute.rank(values, tiebreaker="dense").to_numpy(zero_copy_only=False).astype(np.int64)
         # Dense ranks begin at 1, so 0 is before all values.
         rank[values.is_null().to_numpy(zero_copy_only=False)] = 0
-        if pa.types.is_floating(values.type):
-            is_nan = compute.is_nan(values).fill_null(False).to_numpy(zero_copy_only=False)
-            rank[is_nan] = rank.max(initial=0) + 1
         if as_bytes and pa.types.is_decimal(values.type):
             is_negative = compute.less(values, pa.scalar(Decimal(0), values.type)).fill_null(False)
             rank[is_negative.to_numpy(zero_copy_only=False)] += rank.max(initial=0)

@@ -2,8 +2,8 @@
 Which of several rows with one key wins: inside a batch, and against the stored row.
 
 Two rows are compared by the table's ordering fields, in Java's order (strings by UTF-16 code unit, NaN above all
-numbers). Every row except a delete must have ordering values, as Hudi requires; a delete without one always wins. A
-stored row without an ordering value always loses.
+numbers, -0.0 below 0.0). Every row except a delete must have ordering values, as Hudi requires; a delete without one
+always wins. A stored row without an ordering value always loses.
 
 Source: Hudi 0.15.0 ``OverwriteWithLatestAvroPayload``, ``DefaultHoodieRecordPayload``; 1.1.1
 ``EventTimeRecordMerger``, ``HoodieAvroUtils.getNestedFieldVal``.
@@ -23,7 +23,7 @@ import pyarrow as pa
 from hudi_py.config.payload_class import hudis_payload
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, Column, compute
-from hudi_py.formats.key_order import java_order
+from hudi_py.formats.key_order import java_numbers, java_order
 from hudi_py.model.words import counted
 from hudi_py.versions.served import format_of
 
@@ -192,10 +192,6 @@ def incoming_wins(incoming: Sequence[Array], stored: Sequence[Array], *, wins_ti
     for new, old in zip(reversed(incoming), reversed(stored), strict=True):
         left, right = comparable(new), comparable(old)
         greater, equal = _mask(compute.greater(left, right)), _mask(compute.equal(left, right))
-        if pa.types.is_floating(left.type):
-            new_nan, old_nan = _mask(compute.is_nan(left)), _mask(compute.is_nan(right))
-            # To Arrow every comparison with NaN is false; in Java's order NaN is equal to itself and above all numbers.
-            greater, equal = greater | (new_nan & ~old_nan), equal | (new_nan & old_nan)
         absent = _mask(compute.is_null(left)) | _mask(compute.is_null(right))
         wins = absent | greater | (equal & wins)
     return wins
@@ -239,10 +235,11 @@ def comparable(column: Any) -> Any:
         ConfigError: Its type has no order.
     """
     arrow = column.type
-    if pa.types.is_string(arrow):
+    if pa.types.is_string(arrow) or pa.types.is_floating(arrow):
+        convert, wanted = (java_order, pa.large_binary()) if pa.types.is_string(arrow) else (java_numbers, pa.int64())
         if isinstance(column, pa.ChunkedArray):
-            return pa.chunked_array([java_order(chunk) for chunk in column.chunks], pa.large_binary())
-        return java_order(column)
+            return pa.chunked_array([convert(chunk) for chunk in column.chunks], wanted)
+        return convert(column)
     if not _has_order(arrow):
         raise ConfigError(f"a column of type {arrow} cannot be an ordering field")
     return column

@@ -108,10 +108,20 @@ def _one_of_each_key(frame: DataFrame, job: WriteJob, columns: Sequence[Column])
     """Keep the row with the largest ordering values of each key of a partition, and of equal ones the latest."""
     keys = [quoted(name) for name in job.keys.record_key_fields]
     # A null among ordering values is first, so that the row is kept and refused where it is written.
-    order = [*(quoted(name).desc_nulls_first() for name in job.rules.batch_fields), quoted(ARRIVAL).desc()]
+    values = [each for name in job.rules.batch_fields for each in _in_javas_order(frame, name)]
+    order = [*(each.desc_nulls_first() for each in values), quoted(ARRIVAL).desc()]
     ranked = frame.withColumn(ARRIVAL, F.monotonically_increasing_id())
     ranked = ranked.withColumn(_RANK, F.row_number().over(Window.partitionBy(*columns, *keys).orderBy(*order)))
     return ranked.where(quoted(_RANK) == 1).drop(ARRIVAL, _RANK)
+
+
+def _in_javas_order(frame: DataFrame, name: str) -> list[Column]:
+    """Columns by which Spark sorts as Java compares: it compares texts by their UTF-8 bytes, and takes -0.0 for 0.0."""
+    column = quoted(name)
+    kind = frame.schema[name].dataType.typeName()
+    if kind == "string":
+        return [F.encode(column, "UTF-16BE")]
+    return [column, column.cast("string") != "-0.0"] if kind in ("float", "double") else [column]
 
 
 def _rebalanced(frame: DataFrame, columns: Sequence[Column]) -> DataFrame:

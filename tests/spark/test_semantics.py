@@ -1,6 +1,7 @@
 """What each kind of write means, and what is refused."""
 
 import datetime as dt
+import math
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,23 @@ def test_insert_combines_when_asked(trips):
     table = trips(PARTITIONED | {"hoodie.combine.before.insert": "true"})
     table.client.insert(table.frame([trip(1, 1), trip(1, 3), trip(1, 2)]))
     assert [3] == [row[2] for row in table.stored()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "less", "greater"),
+    [("double", -0.0, 0.0), ("float", 0.0, math.nan), ("string", "\U00010000", "\uff00")],
+)
+def test_rows_to_combine_are_compared_as_in_java(kind, less, greater, spark, tmp_path):
+    """Spark takes both zeros for equal, and compares texts by their UTF-8 bytes."""
+    settings = {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.table.ordering.fields": "ts",
+        "hoodie.combine.before.insert": True,
+    }
+    rows = spark.createDataFrame([("a", greater, 1), ("a", less, 2)], f"id string, ts {kind}, v int").coalesce(1)
+    hudi_py.WriteClient(spark, str(tmp_path / "t"), settings).bulk_insert(rows)
+    assert [row["v"] for row in hudi_py.open_table(tmp_path / "t").rows().to_arrow().to_pylist()] == [1]
 
 
 def test_row_with_another_partition_is_another_row(trips):

@@ -24,7 +24,7 @@ EVENT, COMMIT, OVERWRITE = (
     MergeMode.OVERWRITE_WITH_LATEST,
 )
 TEXTS = st.sampled_from(["", "a", "b", "\ue000", "\U00010000"])
-NUMBERS = st.sampled_from([-1.5, 0.5, 2.0, math.nan, math.inf])
+NUMBERS = st.sampled_from([-1.5, -0.0, 0.0, 2.0, math.nan, math.inf])
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 2), TEXTS, NUMBERS), max_size=15)
 
 
@@ -32,7 +32,7 @@ def rank(value):
     """Java's ``compareTo`` as a sort key."""
     if isinstance(value, str):
         return value.encode("utf-16-be")
-    return (math.isnan(value), 0 if math.isnan(value) else value)
+    return (True,) if math.isnan(value) else (False, value, math.copysign(1, value))
 
 
 def table(rows):
