@@ -181,6 +181,18 @@ class Table(TableRetention, TableInsight, TableLeases):
         """
         return self._changed_alone(lambda: self.services.rollback().run())
 
+    def roll_back_dead_writes(self) -> tuple[list[RollbackMetadata], Mapping[str, str]]:
+        """
+        Undo the writes that have failed for certain, beside running writers: as `maintain` does, by the heartbeats.
+
+        Returns:
+            The rollbacks, and the requested time of each other write that may have failed, to why it was left.
+
+        Raises:
+            As `rollback_failed_writes`.
+        """
+        return self._changed(lambda: self.services.failed_writes().with_maintenance())
+
     def rollback(self, requested_time: str) -> RollbackMetadata:
         """
         Undo a write, failed or completed; rows of a completed write are deleted.
@@ -359,7 +371,7 @@ class Table(TableRetention, TableInsight, TableLeases):
         max_duration: str | timedelta | None = None,
     ) -> MaintenanceReport:
         """
-        Do everything that is due: expired tags, dead leases, failed writes and clean, archival, quarantine; report
+        Do everything that is due: failed writes, expired tags, dead leases and clean, archival, quarantine; report
         orphans. Where the settings or the policy ask for it, also tags on a schedule, expired partitions, compaction
         (``hoodie.compact.inline``) and clustering (``hoodie.clustering.inline``).
 

@@ -54,10 +54,14 @@ def _begun(document: Any) -> list[Any]:
 
 
 def _maintained_files(document: Any) -> int | None:
-    # Of a failed write that was rolled back the list has its time, and not its files.
-    counts = {each["step"]: max(len(each["files"]), each["deleted"]) for each in document["steps"]}
+    steps = {each["step"]: each for each in document["steps"]}
     # Of the quarantine the document names removals, each with any number of files.
-    return None if counts.get("quarantine") else counts.get("clean", 0)
+    if steps.get("quarantine", {}).get("files"):
+        return None
+    # Of failed writes it has the times, also of those that were left.
+    undone = steps["failed_writes"]["deleted"] if "failed_writes" in steps else 0
+    clean = steps.get("clean", {"files": (), "deleted": 0})
+    return int(undone + max(len(clean["files"]), clean["deleted"]))
 
 
 def _orphans(document: Any) -> int:

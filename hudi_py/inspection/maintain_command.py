@@ -36,10 +36,12 @@ _FILES_SHOWN_MAX: Final = 50
 @command
 def maintain(common: Common, table: str, dry_run: bool, watch: str | None, **limits: Any) -> None:
     r"""
-    Do everything that is due: expired tags, dead leases, failed writes, clean, archival, quarantine; report orphans.
+    Do everything that is due: failed writes, expired tags, dead leases, clean, archival, quarantine; report orphans.
     Where settings or the policy ask for it: tags, expired partitions, compaction, log compaction, clustering.
 
-    For writers with hoodie.table.services.enabled=false, which leave this to another process. A step that fails does
+    For writers with hoodie.table.services.enabled=false, which leave this to another process. Pending writes are rolled
+    back if their heartbeat has expired, those without one only where hoodie.clean.failed.writes.policy is LAZY, as for
+    several writers; others that may have failed are named. A step that fails does
     not stop the others; the exit code is then that of the first failure. With --watch it runs again and again, and
     SIGTERM or Ctrl-C ends it between two runs, with the exit code of the last one; --json prints a line for each run.
     What a limit leaves is due in the next run.

@@ -34,7 +34,7 @@ def test_a_run_does_what_its_dry_run_shows(run, table, name):
     due = {each["step"]: each for each in run("maintain", path, "--dry-run", *options).json["steps"]}
     assert bare(path) == before
     done = {each["step"]: each for each in run("maintain", path, *options).json["steps"]}
-    assert list(done) == ["tags", "clean", "archival", "quarantine", "orphans"]
+    assert list(done) == ["failed_writes", "tags", "clean", "archival", "quarantine", "orphans"]
     named, gone = ({each["path"] for each in steps["clean"]["files"]} for steps in (due, done))
     assert named == gone
     assert not gone & bare(path).keys()

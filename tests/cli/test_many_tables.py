@@ -299,6 +299,16 @@ def test_what_leaves_quarantine_takes_all_that_a_table_may_use():
         assert budget.left == left
 
 
+def test_files_of_failed_writes_take_from_what_all_tables_may_use():
+    """Those that were left alone do not."""
+    budget = budget_of("total-files", 10, maintain, {})
+    undone = ChoreResult("", {"20260101000000000": "rolled back", "20260102000000000": "may be running"}, deleted=3)
+    found = {Chore.FAILED_WRITES: undone, Chore.CLEAN: ChoreResult("", {"a": "old"}, deleted=1)}
+    steps = tuple(ChoreReport(step=step, found=each) for step, each in found.items())
+    budget.settle(budget.share(1), maintenance_entry(MaintenanceReport(steps=steps)), has_failed=False)
+    assert budget.left == 6
+
+
 @pytest.mark.parametrize("name", ["cow_cleaned-1.1.1", "cow_archived-1.1.1", "cow_clean_inflight-1.1.1"])
 def test_the_line_of_a_dry_run_has_what_the_run_deletes(run, table, tmp_path, name):
     """Also where a run finishes a pending clean instead, and where none is due; the budget counts the same."""

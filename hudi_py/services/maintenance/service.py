@@ -22,9 +22,10 @@ from hudi_py.services.maintenance.budget import RunBudget
 class Chore(enum.Enum):
     """The steps, in the order in which they are taken; values are the words in the report."""
 
+    FAILED_WRITES = "failed writes"
     TAGS = "expired tags"
     DUE_TAGS = "tags that are due"
-    CLEAN = "dead leases, failed writes, clean"
+    CLEAN = "dead leases, clean"
     PARTITIONS = "expired partitions"
     COMPACTION = "compaction"
     LOG_COMPACTION = "log compaction"
@@ -47,7 +48,7 @@ class ChoreResult:
         files: Path of each file or name of each thing concerned, to the reason.
         is_due: Whether there is or was something to do.
         is_left: Whether all of that is left for the next run.
-        deleted: Number of files that it deleted, those of failed writes too, which *files* does not name.
+        deleted: Number of files that it deleted; of failed writes *files* names the writes alone.
     """
 
     why: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ import attrs
 from hudi_py.config import keys
 from hudi_py.config.settings import Settings
 from hudi_py.model.instant import Action
+from hudi_py.model.words import counted
 from hudi_py.services.clean.executing.outlook import outlook, plans_too
 from hudi_py.services.maintenance.budget import RunBudget
 from hudi_py.services.maintenance.service import Chore, ChoreResult, Work
@@ -49,6 +50,8 @@ class Maintained(Protocol):
     @property
     def empty_quarantine(self) -> Callable[..., Any]: ...
     @property
+    def roll_back_dead_writes(self) -> Callable[..., Any]: ...
+    @property
     def remove_expired_savepoints(self) -> Callable[..., Any]: ...
 
 
@@ -67,18 +70,27 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         why = table.deletion_forbidden
         return None if why is None else ChoreResult(f"left out, no data is deleted: {why}", is_due=False)
 
+    # Also where deletion is forbidden: no reader was ever shown what they wrote.
+    def failed_writes() -> ChoreResult:
+        due = table.services.failed_writes().due_with_maintenance()
+        return _failed(due.dead, due.left, "a failed write, which would be rolled back")
+
+    def roll_back() -> ChoreResult:
+        undone, left = table.roll_back_dead_writes()
+        deleted = sum(each.total_files_deleted for each in undone)
+        budget.spend(deleted, 0)  # counts for the clean, too; bytes are not known
+        times = [time for each in undone for time in each.commits_rollback]
+        return attrs.evolve(_failed(times, left, "a failed write, rolled back"), deleted=deleted)
+
     def plan_clean() -> ChoreResult:
         left_out = forbidden()
         if left_out is not None:
             return left_out
         services = table.services
-        undone = services.failed_writes().due_with_clean()
-        failed = dict.fromkeys(sorted(undone or ()), "a failed write, which would be rolled back")
         service = services.clean(services.clean_config(**budget.limits(table.settings)))
         pending = [outlook(service.contents, each, service.policy) for each in table.timeline.pending(Action.CLEAN)]
         files = {path: f"{each.instant} is pending and would be finished" for each in pending for path in each.files}
-        whys = ["failed writes"] if failed else []
-        whys += [] if all(each.is_withdrawn for each in pending) else ["a pending clean"]
+        whys = [] if all(each.is_withdrawn for each in pending) else ["a pending clean"]
         if plans_too(pending, service.config):
             plan = service.plan()
             # As the step before will have made them by then.
@@ -92,22 +104,12 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
             elif not whys:
                 idle = "nothing to delete" if plan.needs_cleaning else "too few commits since the last clean"
                 return ChoreResult(idle, is_due=False)
-        return ChoreResult(", ".join(whys), failed | files)
+        return ChoreResult(", ".join(whys), files)
 
     def clean() -> ChoreResult:
         left_out = forbidden()
         if left_out is not None:
             return left_out
-        # Before the clean's limits are taken: what this deletes counts, too; its bytes are not known.
-        undone = table.services.failed_writes().with_clean()
-        files = {time: "a failed write, rolled back" for each in undone for time in each.commits_rollback}
-        deleted = sum(each.total_files_deleted for each in undone)
-        budget.spend(deleted, 0)
-        over = budget.why_over(deletes=True)
-        if over:
-            return ChoreResult(
-                f"rollback of failed writes; the clean is left for the next run: {over}", files, deleted=deleted
-            )
         # Sizes are read for whoever hears of the progress.
         hears = {} if budget.size_bytes is None else {"on_progress": lambda _: None}
         config = table.services.clean_config(**budget.limits(table.settings))
@@ -116,14 +118,11 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         results = table.run_clean(attrs.evolve(service, empties_quarantine=False), failed_writes=False)
         for each in results:
             budget.spend(each.deleted_count, each.bytes_freed)
-            deleted += each.deleted_count
-        files |= {path: f"clean {each.instant} removed it" for each in results for path in each.deleted_files}
-        if not results and not undone:
+        files = {path: f"clean {each.instant} removed it" for each in results for path in each.deleted_files}
+        if not results:
             return ChoreResult("nothing to delete", is_due=False)
-        done = ["rollback of failed writes"] if undone else []
-        return ChoreResult(
-            ", ".join([*done, *(f"clean {result.instant}" for result in results)]), files, deleted=deleted
-        )
+        deleted = sum(each.deleted_count for each in results)
+        return ChoreResult(", ".join(f"clean {result.instant}" for result in results), files, deleted=deleted)
 
     def due_tags() -> ChoreResult:
         due = table.services.savepoint().creatable_tags(table.services.tag_schedule)
@@ -213,7 +212,7 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         why = "; ".join(report.doubts) or ("hudi-py orphans removes them" if files else "none")
         return ChoreResult(why, files, is_due=bool(report.to_remove))
 
-    found = [Work(Chore.TAGS, expired_tags, remove_tags)]
+    found = [Work(Chore.FAILED_WRITES, failed_writes, roll_back), Work(Chore.TAGS, expired_tags, remove_tags)]
     if tags:
         # Before the clean, which may delete files of the commits to tag.
         found.append(Work(Chore.DUE_TAGS, due_tags, create_tags))
@@ -240,3 +239,10 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         Work(Chore.QUARANTINE, partial(quarantine, dry_run=True), partial(quarantine, dry_run=False), deletes=True),
         Work(Chore.ORPHANS, orphans),
     ]
+
+
+def _failed(dead: Collection[str], left: Mapping[str, str], why: str) -> ChoreResult:
+    """What is done about pending writes; those that are left are told, and are nothing to do."""
+    told = ["failed writes"] if dead else []
+    told += [f"{counted(len(left), 'pending write')} left alone"] if left else []
+    return ChoreResult(", ".join(told) or "none", {**dict.fromkeys(sorted(dead), why), **left}, is_due=bool(dead))

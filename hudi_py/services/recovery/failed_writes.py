@@ -1,14 +1,20 @@
 """
 When failed writes are rolled back. Policy EAGER: before the next write; LAZY: with a clean; NEVER: only by hand.
 
+Under EAGER a maintenance run rolls back those that an expired heartbeat proves dead: the next write may be long in
+coming. Without a heartbeat nothing is proven: a single writer of Apache Hudi has none while it runs.
+
 A write whose heartbeat is not expired is running and is never rolled back, under any policy. Source:
 rules/table-services B-2 to B-5, B-8; Hudi ``BaseHoodieTableServiceClient.getInstantsToRollback``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
+from hudi_py.config import keys
 from hudi_py.config.concurrency import failed_writes_policy
 from hudi_py.config.settings import Settings
 from hudi_py.config.table import TableConfig
@@ -23,6 +29,26 @@ from hudi_py.services.rollback.service import RollbackService
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.heartbeat import Rhythm, delete_heartbeat, heartbeat_ages
 from hudi_py.timeline.timeline import Timeline
+
+_MAY_RUN = (
+    "pending, and may be running: under the policy EAGER a writer need not show a heartbeat; the next write rolls it "
+    "back, and so does hudi-py recover, if no writer is running"
+)
+_NEVER = f"pending, and left alone by {keys.FAILED_WRITES_POLICY.name}=NEVER; hudi-py rollback undoes it"
+
+
+@attrs.frozen
+class FailedWritesDue:
+    """
+    Pending writes, as a maintenance run sees them.
+
+    Args:
+        dead: Requested times of those that it rolls back.
+        left: Requested time of each that it leaves although it may have failed, to why.
+    """
+
+    dead: frozenset[str] = frozenset()
+    left: Mapping[str, str] = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
@@ -96,6 +122,44 @@ class FailedWrites:
             return None
         alive, pending = self._alive_and_pending(timeline)
         return pending - alive
+
+    def due_with_maintenance(self) -> FailedWritesDue:
+        """Return what `with_maintenance` would do now; nothing is written."""
+        policy = failed_writes_policy(self.settings)
+        if policy == "LAZY":
+            return FailedWritesDue(self.due_with_clean() or frozenset())
+        timeline = self.contents.store.load()
+        if timeline.pending(Action.RESTORE):
+            return FailedWritesDue()
+        alive, pending = self._alive_and_pending(timeline)
+        failed = sorted(pending - alive)
+        if policy == "NEVER":
+            return FailedWritesDue(left=dict.fromkeys(failed, _NEVER))
+        store = self.contents.store
+        # Those that are alive are left out already, so what has a heartbeat has an expired one.
+        beaten = heartbeat_ages(store.storage, store.clock).keys() if failed else frozenset()
+        left = dict.fromkeys((time for time in failed if time not in beaten), _MAY_RUN)
+        return FailedWritesDue(frozenset(failed) - left.keys(), left)
+
+    def with_maintenance(self) -> tuple[list[RollbackMetadata], Mapping[str, str]]:
+        """
+        Roll back the writes that have failed for certain.
+
+        Returns:
+            What was rolled back, and the writes that were left, see `FailedWritesDue`.
+
+        Raises:
+            As `RollbackService.run`.
+        """
+        if failed_writes_policy(self.settings) == "LAZY":
+            return self.with_clean(), {}
+        due = self.due_with_maintenance()
+        if not due.dead:
+            return [], due.left
+        try:
+            return self._roll_back(due.dead), due.left
+        except UnsupportedTable as error:
+            return [], {**due.left, **dict.fromkeys(due.dead, str(error))}
 
     def is_dead(self, requested_time: str) -> bool:
         """Whether the heartbeat of a write is expired, or there is none, at this moment."""

@@ -135,12 +135,12 @@ def test_what_rollbacks_of_failed_writes_delete_counts_too():
     builder.clock.move(timedelta(seconds=1))
     settings = {"hoodie_py.clean.quarantine": False, "hoodie.clean.failed.writes.policy": "LAZY"}
     before = lying(builder)
-    clean = steps(opened(builder, **settings).maintain(max_deletes=3))[Chore.CLEAN]
-    assert clean.is_done
-    assert "rollback of failed writes" in clean.found.why
-    assert "as many files" in clean.found.why
+    done = steps(opened(builder, **settings).maintain(max_deletes=3))
+    failed, clean = done[Chore.FAILED_WRITES], done[Chore.CLEAN]
+    assert failed.is_done
+    assert (dict(failed.found.files), failed.found.deleted) == ({at(15): "a failed write, rolled back"}, 3)
+    assert (clean.is_done, clean.found.is_due, "as many files" in clean.found.why) == (False, True, True)
     assert lying(builder) == (before[0] - 3, before[1])
-    assert clean.found.files == {at(15): "a failed write, rolled back"}
     clean = steps(opened(builder, **settings).maintain(max_deletes=3))[Chore.CLEAN]
     assert clean.found.why.startswith("clean ")
     assert before[0] - 6 <= lying(builder)[0] < before[0] - 3
