@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from operator import index
 from typing import Any
 
+from hudi_py.config.parse import LONG_MAX
 from hudi_py.errors import ConfigError
 from hudi_py.model.instant_time import parse_duration
 
@@ -86,7 +87,7 @@ def count_of(name: str, value: Any, *, least: int) -> int | None:
     Return a limit as a whole number, also one of NumPy; None for none.
 
     Raises:
-        ConfigError: It is no whole number, or below *least*.
+        ConfigError: It is no whole number, or below *least*, or larger than any setting may be.
     """
     if value is None:
         return None
@@ -94,6 +95,8 @@ def count_of(name: str, value: Any, *, least: int) -> int | None:
         number = least - 1 if isinstance(value, bool) else index(value)  # True is a number, too
     except TypeError:
         number = least - 1
+    if number > LONG_MAX:
+        raise ConfigError(f"{name} is too large; give a whole number of at most {LONG_MAX}; nothing was done")
     if number < least:
         raise ConfigError(f"{name}={value!r}: give a whole number of at least {least}; nothing was done")
     return number

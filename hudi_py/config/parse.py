@@ -31,7 +31,9 @@ def flag(value: str) -> bool:
 
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")  # int() also accepts 1_000 and digits of other scripts; Java does not
-_LONG_MAX: Final = (1 << 63) - 1
+_TOO_LONG: Final = re.compile(r"\+?[0-9]{20,}")
+LONG_MAX: Final = (1 << 63) - 1
+"""The largest ``long`` of Java."""
 
 
 def _float(value: str) -> float:
@@ -64,9 +66,12 @@ def whole(minimum: int) -> Callable[[str], int]:
     """Return a parser of whole numbers from *minimum* to the largest ``long`` of Java."""
 
     def parse(value: str) -> int:
+        text = value.strip()
         # A text that is not a number counts as one below the minimum, so both mistakes get the same message.
-        parsed = int(value) if _WHOLE.fullmatch(value.strip()) else minimum - 1
-        if not minimum <= parsed <= _LONG_MAX:
+        parsed = int(text) if _WHOLE.fullmatch(text) else minimum - 1
+        if parsed > LONG_MAX or _TOO_LONG.fullmatch(text):
+            raise ValueError(f"a whole number of at most {LONG_MAX}")
+        if parsed < minimum:
             raise ValueError(f"a whole number of at least {minimum}")
         return parsed
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 import click
 
+from hudi_py.config.parse import whole
 from hudi_py.errors import ConfigError
 from hudi_py.inspection.brief import brief
 from hudi_py.inspection.failure import SCHEMA_VERSION, WRAPPED, forget_output
@@ -205,9 +206,14 @@ def _amount(option: str, text: str) -> int:
 
     if option == "total-bytes":
         return size(text)
-    if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"--{option} {text} is not a number of files; give a whole number of at least 1")
-    return int(text)
+    return _count(option, text, "files")
+
+
+def _count(option: str, text: str, what: str) -> int:
+    try:
+        return whole(1)(text)
+    except ValueError as error:
+        raise ConfigError(f"--{option} {text} is not a number of {what}; give {error}") from None
 
 
 def _checked(command: click.Command, names: Sequence[str], rest: Sequence[str]) -> dict[str, Any]:
@@ -240,11 +246,7 @@ def _storage_options(params: dict[str, Any]) -> dict[str, str]:
 
 
 def _parallel(text: str | None) -> int:
-    if text is None:
-        return PARALLEL_DEFAULT
-    if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"--parallel {text} is not a number of tables; give a whole number of at least 1")
-    return int(text)
+    return PARALLEL_DEFAULT if text is None else _count("parallel", text, "tables")
 
 
 def _span(text: str) -> float:

@@ -104,6 +104,8 @@ def in_plain_words(text: str) -> str:
     becomes ``0 is not at least 1``.
     """
     text = re.sub(r"is not a valid int(?:eger)?(?: range)?\b", "is not a whole number", text)
+    # Python reads no more digits than this into a number.
+    text = re.sub(r"'[+-]?[0-9]{4301,}' is not a whole number", "the number has too many digits", text)
     text = re.sub(r"is not a valid float(?: range)?\b", "is not a number", text)
     text = re.sub(r"is not in the range x>=([-\d.]*\d)", r"is not at least \1", text)
     text = re.sub(r"is not in the range x>([-\d.]*\d)", r"is not above \1", text)

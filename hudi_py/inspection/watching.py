@@ -13,6 +13,8 @@ from hudi_py.runtime.clock import SLEEP
 from hudi_py.runtime.randomness import fraction
 
 _SPREAD: Final = 0.2
+_PAUSE_MAX: Final = timedelta(days=366)
+"""Operating systems do not wait for any time."""
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -25,11 +27,11 @@ def watch_span(text: str) -> timedelta:
     Return the time between two runs.
 
     Raises:
-        ConfigError: It is not a span of time.
+        ConfigError: It is not a span of time, or longer than a year.
     """
     span = parse_duration(text)
-    if not span:
-        raise ConfigError(f"--watch {text} is not a span of time; give one such as 30s, 15m or 2h")
+    if not span or span > _PAUSE_MAX:
+        raise ConfigError(f"--watch {text} is not a span of time up to a year; give one such as 30s, 15m or 2h")
     return span
 
 

@@ -98,7 +98,7 @@ def parse_duration(text: str) -> timedelta | None:
         return None
     try:
         return timedelta(**{_UNITS[duration[2]]: int(duration[1])})
-    except OverflowError:
+    except (OverflowError, ValueError):  # the second of more digits than Python reads
         return timedelta.max
 
 

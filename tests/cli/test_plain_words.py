@@ -102,3 +102,40 @@ def test_who_names_a_partition_like_an_option_is_told_how(run, tmp_path):
         assert said.code == 2
         assert "put -- before names that begin with a dash" in said.err
     assert "put --" not in run("--frobnicate").err
+
+
+_HUGE = "9" * 5000
+"""More digits than Python reads into a number."""
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("clean", "--max-files", str(2**63)), "at most 9223372036854775807"),
+        (("clean", "--commits-retained", "9" * 19), "at most 9223372036854775807"),
+        (("clean", "--conf", f"hoodie_py.clean.max.files={_HUGE}"), "at most 9223372036854775807"),
+        (("clean", "--max-files", _HUGE), "the number has too many digits"),
+        (("maintain", "--max-deletes", str(2**63)), "at most 9223372036854775807"),
+        (("orphans", "--max-deletes", str(2**63)), "at most 9223372036854775807"),
+        (("lease", "create", "--ttl", f"{_HUGE}d"), "not a span of time up to ten years"),
+        (("maintain", "--watch", f"{_HUGE}d"), "not a span of time up to a year"),
+        (("maintain", "--watch", "367d"), "not a span of time up to a year"),
+    ],
+)
+def test_what_is_too_large_is_called_so(run, table, given, said):
+    """Not that it is no number, nor below the least; and nothing is begun."""
+    result = run(*given, table("cow_cleaned-1.1.1"), "--dry-run")
+    assert (result.code, said in result.err) == (2, True), result.err
+    assert "at least" not in result.err
+
+
+@pytest.mark.parametrize("option", ["--total-files", "--parallel"])
+@pytest.mark.parametrize("number", [str(2**63), _HUGE, "٣"])
+def test_numbers_of_a_run_over_many_tables_are_bounded_too(run, table, tmp_path, option, number):
+    """Before the first table."""
+    listed = tmp_path / "tables.txt"
+    listed.write_text(str(table("cow_cleaned-1.1.1")))
+    result = run("maintain", "--tables", listed, "--dry-run", option, number)
+    assert result.code == 2
+    assert ("at least 1" if number == "٣" else "at most 9223372036854775807") in result.err
+    assert run("maintain", "--tables", listed, "--dry-run", "--within", f"{_HUGE}h").code == 0
