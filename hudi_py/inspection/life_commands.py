@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from hudi_py.snapshot.history import Event, Numbers
 
 _ROWS_MAX: Final = 30
-_APPROVED_BY: Final = "hudi_py.approved_by"
+_WHO: Final = {"hudi_py.run_by": "run by", "hudi_py.approved_by": "approved by"}
+"""Parameters that name a person or process, and the words before them."""
 
 
 @click.command()
@@ -36,6 +37,9 @@ _APPROVED_BY: Final = "hudi_py.approved_by"
 def history(common: Common, table: str, limit: int | None, archived: bool, action: str | None) -> None:
     r"""
     Show who did what to a table, oldest first. Each action with its duration, numbers and parameters.
+
+    Who ran a clean is on record where a retention policy is in force (hudi-py policy), and who approved a list; all
+    other cleans are like those of Apache Hudi, which do not say.
 
     \b
     Examples:
@@ -108,10 +112,9 @@ def _sentence(event: Event) -> str:
         parts.append(f"{counted(numbers.groups_replaced, 'file group')} replaced")
     if numbers.files_deleted:
         parts.append(f"{counted(numbers.files_deleted, 'file')} deleted")
-    if event.parameters.get(_APPROVED_BY):
-        parts.append(f"approved by {event.parameters[_APPROVED_BY]}")
+    parts += [f"{words} {event.parameters[name]}" for name, words in _WHO.items() if event.parameters.get(name)]
     # Three are enough for a line; --json has all.
-    others = [(name, value) for name, value in event.parameters.items() if name != _APPROVED_BY]
+    others = [(name, value) for name, value in event.parameters.items() if name not in _WHO]
     # An empty text says nothing: Apache Hudi 0.15 archives one with each commit (ROLLING_STAT).
     parts += [f"{name}={value}" for name, value in others if not isinstance(value, (dict, list)) and value != ""][:3]
     return "; ".join(parts)

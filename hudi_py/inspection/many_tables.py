@@ -141,14 +141,13 @@ class Plan:
 
         Raises:
             ConfigError: The journal cannot be read or written, or is of a run of another command.
+            ConflictError: Another run has the journal.
             KeyboardInterrupt: Ctrl-C or SIGTERM came; no further table was started.
         """
         if self.journal is None:
             self._run(self.tables, tell)
             return
-        journal = RunJournal(self.journal, self.work)
-        done = journal.places()
-        with journal.appended() as note:
+        with RunJournal(self.journal, self.work).held() as (done, note):
 
             def noted(outcome: Outcome) -> None:
                 if outcome.is_done:

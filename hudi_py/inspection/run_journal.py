@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import attrs
 
-from hudi_py.errors import ConfigError
+from hudi_py.errors import ConfigError, ConflictError
 from hudi_py.inspection.output_file import table_around
 from hudi_py.txn.turns import place_of
 
@@ -31,27 +30,11 @@ class RunJournal:
     path: str
     work: str
 
-    def places(self) -> frozenset[str]:
-        """
-        Places of the tables that it names; a line that a killed run left half written is ignored.
-
-        Raises:
-            ConfigError: It cannot be read, or is no journal: a list of tables, say, to which nothing must be added. Or
-                it is of a run that did other *work*: its tables would be passed over, and nothing would be done for
-                them.
-        """
-        if table_around(self.path) is not None:
-            raise ConfigError(
-                f"--resume {self.path}: this is inside a table, where no instant would know it; use another place"
-            )
-        if not os.path.exists(self.path):
-            return frozenset()
-        try:
-            with open(self.path, encoding="utf-8", errors="replace") as file:
-                # A crash of the machine may leave zeros at the end.
-                return frozenset(self._places(line.strip().strip("\0") for line in file))
-        except OSError as error:
-            raise ConfigError(f"--resume {self.path}: {error.strerror}") from error
+    def _done(self) -> frozenset[str]:
+        """Places of the tables that it names; a line that a killed run left half written is ignored."""
+        with open(self.path, encoding="utf-8", errors="replace") as file:
+            # A crash of the machine may leave zeros at the end.
+            return frozenset(self._places(line.strip().strip("\0") for line in file))
 
     def _places(self, lines: Iterator[str]) -> Iterator[str]:
         for number, text in enumerate(lines, 1):
@@ -76,17 +59,26 @@ class RunJournal:
             yield place if isinstance(place, str) else place_of(entry["table"])
 
     @contextlib.contextmanager
-    def appended(self) -> Iterator[Callable[[str, int], None]]:
+    def held(self) -> Iterator[tuple[frozenset[str], Callable[[str, int], None]]]:
         """
-        Give a function that adds a line: of a table, and of the exit code that it ended with.
+        Take the file for this run, until the block ends or the process does.
+
+        Yields:
+            Places of the tables that it names, and a function that adds a line: of a table, and of the exit code that
+            it ended with.
 
         Raises:
-            ConfigError: It cannot be written.
+            ConfigError: It cannot be read or written, or is no journal: a list of tables, say, to which nothing must be
+                added. Or it is of a run that did other *work*: its tables would be passed over, and nothing would be
+                done for them.
+            ConflictError: Another run has it, and is at work on the tables that it does not name yet.
         """
+        if table_around(self.path) is not None:
+            raise ConfigError(
+                f"--resume {self.path}: this is inside a table, where no instant would know it; use another place"
+            )
         try:
             file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 - closed below
-            if file.tell() > 0:
-                file.write("\n")  # so that a half-written line of a killed run ends
         except OSError as error:
             raise ConfigError(f"--resume {self.path}: {error.strerror}") from error
 
@@ -98,4 +90,25 @@ class RunJournal:
             file.flush()
 
         with file:
-            yield note
+            self._take(file.fileno())
+            try:
+                done = self._done()
+            except OSError as error:
+                raise ConfigError(f"--resume {self.path}: {error.strerror}") from error
+            if file.tell() > 0:
+                file.write("\n")  # so that a half-written line of a killed run ends
+            yield done, note
+
+    def _take(self, descriptor: int) -> None:
+        """Lock the open file; the system lets go of it when the process ends, however that is."""
+        try:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ConflictError(
+                f"--resume {self.path}: another run has this file and is at work on its tables; wait for its end, or "
+                "give another file"
+            ) from error
+        except (ImportError, OSError):  # no such locks here: two runs do the same tables twice, and each is whole
+            return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 from concurrent.futures.process import BrokenProcessPool
@@ -14,6 +16,7 @@ from hudi_py.inspection.cli import main
 from hudi_py.inspection.fleet_budget import budget_of
 from hudi_py.inspection.maintain_command import maintain, maintenance_entry
 from hudi_py.inspection.many_tables import Outcome, Plan
+from hudi_py.inspection.run_journal import RunJournal
 from hudi_py.services.maintenance.service import Chore, ChoreReport, ChoreResult, MaintenanceReport
 from support.cli_runner import lines_of_tables
 from support.tables import TableBuilder, at, on_disk
@@ -140,6 +143,27 @@ def test_a_table_with_more_to_do_has_not_failed(run, lake, tmp_path):
     assert run(*words, *ALONE).out == ""
     (tmp_path / "list.txt").write_text(f"{tmp_path / 'none'}")
     assert run("clean", "--tables", tmp_path / "list.txt", "--exit-code", *ALONE).code == 6
+
+
+def test_two_runs_with_one_journal_are_told_of_each_other(run, lake, tmp_path):
+    """The second would do the same tables again beside the first; when that has ended, or was killed, it goes on."""
+    journal, listed = tmp_path / "journal", tmp_path / "two.txt"
+    listed.write_text("\n".join([lake[0], lake[1]]))
+    words = ("check", "--tables", listed, "--resume", journal, *ALONE)
+    with RunJournal(str(journal), "check").held() as (done, note):
+        assert done == frozenset()
+        beside = run(*words)
+        assert (beside.code, beside.out) == (4, "")
+        assert "another run has this file" in beside.err
+        note(lake[0], 0)
+    later = run(*words, "--json")
+    assert (later.code, [json.loads(line)["table"] for line in later.out.splitlines()]) == (0, [lake[1]])
+    dying = os.fork()
+    if not dying:
+        with RunJournal(str(journal), "check").held():
+            os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(dying, 0)[1]) == 9
+    assert run(*words).code == 0
 
 
 def test_a_table_beside_many_is_told_as_such(run, lake, tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 import hudi_py
 from hudi_py.config.policy_profiles import PROFILES
+from hudi_py.runtime.who import who_runs_this
 
 POLICY = """[keep]
 commits = 2
@@ -66,3 +67,14 @@ def test_an_unknown_profile_is_refused_by_name(run):
     refused = run("policy", "profile", "fast")
     assert refused.code == 2
     assert "streaming" in refused.err
+
+
+def test_history_says_who_ran_a_clean_under_a_policy(run, table, tmp_path):
+    """Before the other entries of a clean, of which a line shows three."""
+    path, file = table("cow_cleaned-1.1.1"), tmp_path / "policy.toml"
+    assert "run by" not in run("history", path, "--action", "clean").out
+    file.write_text("[keep]\ncommits = 1\n")
+    assert run("policy", "apply", path, "--file", file).code == 0
+    assert run("clean", path, "--commits-retained", 1).code == 0
+    last = run("history", path, "--action", "clean").out.splitlines()[-1]
+    assert f"run by {who_runs_this()}".split(" process")[0] in last

@@ -8,7 +8,7 @@ theirs. Archival keeps that, so the answer outlives them on the active timeline.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -21,6 +21,8 @@ from hudi_py.services.clean.planning.plan import APPROVED_BY, RUN_BY
 from hudi_py.timeline.archive import load_archived_contents
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.quarantine import load_manifest, removals
+
+_UNKNOWN: Final = "who ran it is not on record, only cleans of hudi_py in a table with a retention policy say that"
 
 
 @attrs.frozen(kw_only=True)
@@ -63,7 +65,7 @@ class Deletion:
         kept = f", which kept what is needed from {self.earliest} on" if self.earliest else ""
         asked = f"; {self.approved_by} approved it" if self.approved_by else ""
         policy = self.policy or "unknown"
-        ran = f"; {self.run_by} ran it" if self.run_by else ""
+        ran = f"; {self.run_by} ran it" if self.run_by else f"; {_UNKNOWN}"
         return f"deleted by clean {self.clean.requested_time}{done}, by the policy {policy}{kept}{asked}{ran}"
 
 
