@@ -6,8 +6,9 @@ Services are imported when they are first used, so that reading a table does not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -141,9 +142,16 @@ class Table(TableRetention, TableInsight, TableLeases):
         config = services.clean_config(now=now, **options)
         return self.run_clean(services.clean(config, now=now, engine=engine, on_progress=on_progress))
 
-    def run_clean(self, service: CleanService, *, failed_writes: bool = True) -> list[CleanResult]:
+    def run_clean(
+        self,
+        service: CleanService,
+        *,
+        failed_writes: bool = True,
+        on_undone: Callable[[list[RollbackMetadata]], object] = len,
+    ) -> list[CleanResult]:
         """Run `clean` with a service and arguments of `TableServices`, for callers who need the service afterwards."""
-        return self._changed(lambda: self.services.run_clean(service, failed_writes=failed_writes), recorded=True)
+        run = partial(self.services.run_clean, service, failed_writes=failed_writes, on_undone=on_undone)
+        return self._changed(run, recorded=True)
 
     def explain(
         self,

@@ -6,10 +6,10 @@ Services are imported when they are first used, so that reading a table does not
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -97,19 +97,29 @@ class TableServices:
         )
 
     def run_clean(
-        self, service: CleanService, known: Mapping[str, str] | None = None, *, failed_writes: bool = True
+        self,
+        service: CleanService,
+        known: Mapping[str, str] | None = None,
+        *,
+        failed_writes: bool = True,
+        on_undone: Callable[[list[Any]], object] = len,
     ) -> list[CleanResult]:
         """
         Run *service*, after rolling back writes with an expired heartbeat (failed-writes policy LAZY).
+
+        The limit on files is of both together.
 
         Args:
             service: From `clean`.
             known: The properties of the table if they were read just now.
             failed_writes: False if the caller has rolled them back a moment ago.
+            on_undone: Called with the list of rollbacks.
         """
         permit = service.permit(known)  # before anything is changed
         if failed_writes and service.config.approved is None:  # else no other file may go
-            self.failed_writes().with_clean()
+            undone = self.failed_writes().with_clean()
+            on_undone(undone)
+            service = service.after(sum(each.total_files_deleted for each in undone))
         return service.run(permit)
 
     def clustering(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hudi_py.config.clean_options import CleanOptions
     from hudi_py.model.holes import Holes
     from hudi_py.model.instant import Instant
+    from hudi_py.model.records import RollbackMetadata
     from hudi_py.services.clean.executing.outlook import PendingOutlook
     from hudi_py.services.clean.planning.plan import CleanPlan
     from hudi_py.services.clean.result import CleanResult
@@ -112,13 +113,14 @@ def clean(
         plan = service.plan(sizes=True) if dry_run else None
         expired = () if dry_run else service.remove_expired_savepoints()
         scheduled = service.schedule() if schedule_only else None
-        results = opened.run_clean(service) if not dry_run and not schedule_only else []
+        undone: list[RollbackMetadata] = []
+        results = opened.run_clean(service, on_undone=undone.extend) if not dry_run and not schedule_only else []
     if plan is not None:
         _dry_run(common, opened, service, plan)
     elif schedule_only:
         _scheduled(common, opened, scheduled)
     else:
-        _done(common, opened, results, service, expired)
+        _done(common, opened, results, service, expired, undone)
         if exit_code and any(result.has_more_to_do for result in results):
             click.get_current_context().exit(MORE_TO_DO)
 
@@ -250,13 +252,21 @@ def _scheduled(common: Common, opened: Table, instant: Instant | None) -> None:
 
 
 def _done(
-    common: Common, opened: Table, results: list[CleanResult], service: CleanService, expired: tuple[Instant, ...]
+    common: Common,
+    opened: Table,
+    results: list[CleanResult],
+    service: CleanService,
+    expired: tuple[Instant, ...],
+    undone: list[RollbackMetadata],
 ) -> None:
     from hudi_py.inspection.report import clean_contents, clean_report
 
     if common.as_json:
-        print_json(clean_report(results, clean_contents(opened, results), expired))
+        print_json(clean_report(results, clean_contents(opened, results), expired, undone))
         return
+    for each in undone:
+        files = counted(each.total_files_deleted, "file")
+        say(f"write {', '.join(each.commits_rollback)} had failed and was rolled back: {files} deleted")
     for instant in expired:
         say(f"savepoint {instant.requested_time} has expired and was deleted")
     for result in results:

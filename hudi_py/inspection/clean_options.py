@@ -51,7 +51,10 @@ _RETENTION: Final[Mapping[str, Mapping[str, Any]]] = {
 _LEAST: Final = "One file slice goes in any case, even a larger one, and with file versions all replaced file groups."
 _LIKEWISE: Final = "as with --max-files, one file slice goes in any case."
 _LIMITS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "max_files": {"type": _AT_LEAST_ONE, "help": f"Stop at N files in this run; the next run continues. {_LEAST}"},
+    "max_files": {
+        "type": _AT_LEAST_ONE,
+        "help": f"Stop at N files in this run, those of failed writes too; the next run continues. {_LEAST}",
+    },
     "max_partitions": {
         "type": _AT_LEAST_ONE,
         "help": f"Stop at N partitions in this run; {_LIKEWISE}",

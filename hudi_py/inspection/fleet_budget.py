@@ -39,7 +39,7 @@ def clean_outlook(document: Any) -> tuple[int, int | None]:
 def _clean_files(document: Any) -> int | None:
     if "totals" in document:  # of a dry run
         return clean_outlook(document)[0]
-    return sum(len(each["deleted_files"]) for each in document["cleans"])
+    return sum(len(each["deleted_files"]) for each in document["cleans"]) + int(document.get("failed_writes_files", 0))
 
 
 def _clean_bytes(document: Any) -> int | None:

@@ -14,7 +14,7 @@ from hudi_py.model.instant import Instant
 from hudi_py.model.instant_time import iso_utc
 
 if TYPE_CHECKING:
-    from hudi_py.model.records import SavepointMetadata
+    from hudi_py.model.records import RollbackMetadata, SavepointMetadata
     from hudi_py.services.clean.executing.outlook import PendingOutlook
     from hudi_py.services.clean.planning.plan import CleanPlan
     from hudi_py.services.clean.result import CleanResult
@@ -230,7 +230,10 @@ def clean_contents(opened: Table, results: Iterable[CleanResult]) -> list[Json |
 
 
 def clean_report(
-    results: Iterable[CleanResult], metadata: Iterable[Json | None], expired: Iterable[Instant] = ()
+    results: Iterable[CleanResult],
+    metadata: Iterable[Json | None],
+    expired: Iterable[Instant] = (),
+    undone: Sequence[RollbackMetadata] = (),
 ) -> Json:
     """
     Return the document that ``hudi-py clean --json`` prints.
@@ -239,11 +242,15 @@ def clean_report(
         results: What each clean of this run did.
         metadata: Decoded clean metadata for each of *results*; None for a clean that is not finished.
         expired: Savepoints that the run deleted; the document has the key only if there are any.
+        undone: Rollbacks of failed writes that the run made; likewise.
     """
     deleted = [instant.requested_time for instant in expired]
+    failed = {"failed_writes": [time for each in undone for time in each.commits_rollback],
+              "failed_writes_files": sum(each.total_files_deleted for each in undone)}  # fmt: skip
     return {
         # Only if there are any: the document had no such key before, and scripts compare documents.
         **({"expired_savepoints": deleted} if deleted else {}),
+        **(failed if undone else {}),
         "cleans": [
             {
                 "instant": result.instant,

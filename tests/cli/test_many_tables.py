@@ -333,6 +333,25 @@ def test_files_of_failed_writes_take_from_what_all_tables_may_use():
     assert budget.left == 6
 
 
+def test_a_clean_tells_of_the_failed_writes_that_it_rolled_back(run, table):
+    """As its dry run does, also where it does nothing else; their files count in what all tables may use."""
+    for form in ("text", "json"):
+        path = table("cow_failed_write-1.1.1")
+        options = ("clean", path, "--conf", "hoodie.clean.failed.writes.policy=LAZY")
+        [time] = run(*options, "--dry-run", "--json").json["failed_writes"]
+        before = {each for each in path.rglob("*.parquet") if ".hoodie" not in each.parts}
+        done = run(*options, "--json") if form == "json" else run(*options)
+        gone = sum(not each.exists() for each in before)
+        if form == "text":
+            assert f"write {time} had failed and was rolled back: {gone} file" in done.out
+            shutil.rmtree(path)
+            continue
+        assert (done.json["failed_writes"], done.json["failed_writes_files"]) == ([time], gone)
+        budget = budget_of("total-files", 100, clean, {})
+        budget.settle(budget.share(1), done.json, has_failed=False)
+        assert budget.left == 100 - gone - sum(len(each["deleted_files"]) for each in done.json["cleans"])
+
+
 @pytest.mark.parametrize("name", ["cow_cleaned-1.1.1", "cow_archived-1.1.1", "cow_clean_inflight-1.1.1"])
 def test_the_line_of_a_dry_run_has_what_the_run_deletes(run, table, tmp_path, name):
     """Also where a run finishes a pending clean instead, and where none is due; the budget counts the same."""

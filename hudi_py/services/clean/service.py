@@ -100,6 +100,14 @@ class CleanService:
         """
         return self.contents.store.deletion.permit(what, known)
 
+    def after(self, deleted: int) -> CleanService:
+        """The same service, whose limit on files is less by those that its run has deleted before it."""
+        most = self.config.max_files
+        if most is None or not deleted:
+            return self
+        # Not 0: a clean takes one slice whatever its limit, or it would never get on.
+        return attrs.evolve(self, config=attrs.evolve(self.config, max_files=max(most - deleted, 1)))
+
     @property
     def policy(self) -> str:
         """Mark of the table's retention policy; ``""`` without one."""

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.model.files import parse_base_file
+from hudi_py.model.instant import State
 from hudi_py.services.clean.retention.policy import Reason
 from support.clean_histories import make, paths, policies, retained, steps
 from support.laws import examples
@@ -163,3 +164,18 @@ def test_a_removed_savepoint_is_not_forgotten_by_a_partial_plan():
         assert builder.table().contents.clean(last).earliest_commit_to_retain >= at(3)
     assert sorted(deleted) == full
     assert budgeted(builder, files=1).clean(commits_retained=1) == []
+
+
+@pytest.mark.parametrize(("limit", "cleaned"), [(None, 3), (9, 3), (5, 2), (3, 1), (1, 1)])
+def test_files_of_failed_writes_count_in_the_limit_of_the_clean_that_rolls_them_back(limit, cleaned):
+    """Three go so; one slice goes in any case, or the clean would never get on."""
+    builder = TableBuilder()
+    for number in range(1, 6):
+        builder.commit(at(number), {"r0": ["f"]})
+    builder.commit(at(6), {"r0": ["h", "i", "j"]}, state=State.INFLIGHT)
+    before = len(data_files(builder.storage))
+    table = builder.table(clean_failed_writes_policy="LAZY", clean_commits_retained=1)
+    options = {} if limit is None else {"max_files": limit}
+    (done,) = table.clean(**options)
+    assert (done.deleted_count, before - len(data_files(builder.storage))) == (cleaned, cleaned + 3)
+    assert done.has_more_to_do == (cleaned < 3)
