@@ -473,4 +473,7 @@ CORPUS: Final[dict[str, tuple[tuple[Kind, tuple[Step, ...]], ...]]] = {
             (("meanwhile", {"n": 6}, _write(838, small_files=True), ("compact", {})),),
         ),
     ),
+    "log files of a rollback that a metadata table lists": (
+        (Kind(version=8, fixture="rows/mor_rolled_back_logs-0.15.0", metadata=True, rows=True), ()),
+    ),
 }

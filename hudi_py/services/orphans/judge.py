@@ -38,6 +38,7 @@ from hudi_py.timeline.completions import Undone
 
 FEW: Final = 10
 """Up to this number of files the share is not looked at: in a small table one file is a large share."""
+LISTED: Final = "the metadata table lists it, and would list it when it is gone; docs/orphans.md says how it can go"
 
 
 class Suspicion:
@@ -249,7 +250,7 @@ def _kept(seen: Surroundings, file: OrphanFile, parsed: BaseFile | LogFile) -> s
     if time in seen.facts.marker_times and time not in seen.undone and time not in expected.known:
         return f"the markers of {time} are there, so its write may still be running; see hudi-py recover"
     if seen.listed is not None and file.name in seen.listed.get(file.partition_path, ()):
-        return "the metadata table lists it"
+        return LISTED
     fate = seen.fates[file.partition_path].of(file.name) if file.partition_path in seen.fates else None
     # Of two attempts of a task the fate is that of their slice, which the other one holds.
     if isinstance(fate, Needed) and not (isinstance(parsed, BaseFile) and time in expected.decoded):
