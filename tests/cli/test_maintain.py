@@ -75,6 +75,19 @@ def test_a_dry_run_calls_due_what_a_run_does(run, table, name, conf, step):
         assert {each["path"] for each in due["clean"]["files"]} >= {each["path"] for each in done["clean"]["files"]}
 
 
+def test_a_dry_run_says_that_archival_waits_for_what_is_due_before_it(run, table):
+    """A replacement is archived only behind a clean; the dry run looks at the table as it is."""
+    path = table("cow_insert_overwrite-1.1.1")
+    options = (*_SHORT, "--conf", "hoodie.clean.commits.retained=1", "--json")
+    for due_before in (True, False):
+        shown = {each["step"]: each for each in run("maintain", path, "--dry-run", *options).json["steps"]}
+        assert shown["clean"]["due"] == due_before
+        assert ("may let more go (dead leases, clean)" in shown["archival"]["why"]) == due_before
+        done = {each["step"]: each for each in run("maintain", path, *options).json["steps"]}
+        told, gone = ({each["path"] for each in steps["archival"]["files"]} for steps in (shown, done))
+        assert told <= gone if due_before else told == gone
+
+
 def test_a_dry_run_names_tags(tmp_path):
     """Those that are due by the schedule, and those whose time is over."""
     path = str(tmp_path / "trips")

@@ -193,10 +193,25 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         files = {each.requested_time: "its time to live was over" for each in gone}
         return ChoreResult("expired savepoints" if gone else "none has expired", files, is_due=bool(gone))
 
+    changes_before: list[str] = []
+
     def plan_archive() -> ChoreResult:
-        # As the table is now: the steps before it may add to what can be archived.
+        # As the table is now: to know more, a dry run would have to carry the steps before it out in memory.
         files = {str(instant): "old" for instant in table.services.archive().plan().instants}
-        return ChoreResult("old instants" if files else "nothing to archive", files, is_due=bool(files))
+        why = "old instants" if files else "nothing to archive"
+        if changes_before:
+            why += f", as the table is now: what is due before may let more go ({', '.join(changes_before)})"
+        return ChoreResult(why, files, is_due=bool(files))
+
+    def noted(work: Work) -> Work:
+        """Remember whether the step is due, in a dry run, for what is planned after it."""
+
+        def find() -> ChoreResult:
+            found = work.find()
+            changes_before.extend([work.step.value] if found.is_due else [])
+            return found
+
+        return attrs.evolve(work, find=find)
 
     # Without arguments: the limits of the settings count, as after a write.
     def archive() -> ChoreResult:
@@ -234,7 +249,7 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
             )
         )
     return [
-        *found,
+        *map(noted, found),
         Work(Chore.ARCHIVAL, plan_archive, archive),
         Work(Chore.QUARANTINE, partial(quarantine, dry_run=True), partial(quarantine, dry_run=False), deletes=True),
         Work(Chore.ORPHANS, orphans),
