@@ -63,7 +63,7 @@ def without(value, names):
     [
         (("overview",), r"2 partitions, 8\d\d\.\d kB in newest files, .* in older ones, last commit .* ago"),
         (("timeline",), r"12 instants"), (("files",), r"2 partitions"), (("history",), r"12 events"),
-        (("savepoint", "list"), r"nothing"), (("savepoint", "create"), r""),
+        (("savepoint", "list"), r"nothing"), (("savepoint", "create"), r"\d{17} keeps 2 files"),
     ],
     ids=lambda each: each if isinstance(each, str) else " ".join(each),
 )  # fmt: skip
