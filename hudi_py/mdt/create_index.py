@@ -30,7 +30,7 @@ from hudi_py.mdt.base_file import Written, write_keyed_base_file
 from hudi_py.mdt.create import EMPTY_DELETE, creation
 from hudi_py.mdt.index_definitions import DEFINITIONS_KEY
 from hudi_py.mdt.lookup import PREFIXES, RECORD_INDEX, group_numbers
-from hudi_py.mdt.record_index import RecordLocation, encode_location
+from hudi_py.mdt.record_index import RecordLocation, encode_location, refuse_long_keys
 from hudi_py.mdt.recorded import CREATES
 from hudi_py.mdt.removal import PARTITIONS_KEY, UpdateProperties
 from hudi_py.mdt.table import WRITE_TOKEN, MetadataTable
@@ -120,8 +120,8 @@ def places_of_rows(storage: Storage, contents: Contents, timeline: Timeline) -> 
     Return key to place of all rows.
 
     Raises:
-        RefusedError: A row is in log files, whose keys are not merged here, a key has two rows, or a file's time is no
-            date.
+        RefusedError: A row is in log files, whose keys are not merged here, a key has two rows or is too long, or a
+            file's time is no date.
         CorruptMetadata: A file is damaged.
     """
     context = load_context(timeline, contents)
@@ -152,6 +152,7 @@ def places_of_rows(storage: Storage, contents: Contents, timeline: Timeline) -> 
                         "nothing was written"
                     )
                 found[key] = at
+    refuse_long_keys(found, storage.root)
     return found
 
 

@@ -20,7 +20,7 @@ import attrs
 from hudi_py.errors import NotFound, RefusedError
 from hudi_py.mdt.bloom_filters import encode_filter
 from hudi_py.mdt.changes import ListingChanges
-from hudi_py.mdt.record_index import RecordIndex, RecordLocation, encode_location
+from hudi_py.mdt.record_index import RecordIndex, RecordLocation, encode_location, refuse_long_keys
 from hudi_py.mdt.statistics import key_suffix
 from hudi_py.mdt.table import MetadataTable
 from hudi_py.model.files import BaseFile, join_path, parse_base_file, parse_log_file
@@ -66,7 +66,8 @@ class KeptRecordIndex:
 
         Raises:
             CorruptMetadata: A file does not decode.
-            RefusedError: The commit writes new rows of one key to several file groups; Apache Hudi refuses it, too.
+            RefusedError: The commit writes new rows of one key to several file groups (Apache Hudi refuses it, too), or
+                a key for which the index has no room.
             UnsupportedTable: The index is of a form that is not known.
         """
         # The file group stays the same, and a record names the group, not the file.
@@ -128,6 +129,7 @@ class KeptRecordIndex:
             # An update that stays in its group owes nothing: most of the rows of most updates.
             if key not in known or known[key][:2] != at:
                 come.setdefault(key, at)
+        refuse_long_keys(come, self.storage.root)
         encoded = dict(zip(come, self._values(instant, come.values()), strict=True))
         found: dict[str, bytes | None] = {**encoded}
         for key, places in gone.items():

@@ -17,8 +17,9 @@ from typing import Any, Final, NamedTuple
 
 import fastavro
 
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import CorruptMetadata, RefusedError
 from hudi_py.formats.avro_registry import schema_text
+from hudi_py.formats.hfile_writer import ROW_BYTES_MAX
 from hudi_py.mdt.lookup import RECORD_INDEX, KeyedPartition, Stored
 from hudi_py.mdt.records import RECORD, parsed_schema
 from hudi_py.model.instant import Action
@@ -50,6 +51,24 @@ class RecordLocation(NamedTuple):
     partition_path: str
     file_id: str
     instant_ms: int
+
+
+def refuse_long_keys(keys: Iterable[str], table_path: str) -> None:
+    """
+    Raise if the index has no room for one of *keys*.
+
+    Raises:
+        RefusedError: One has more bytes than a key of an HFile can have.
+    """
+    # Most keys are so short that their bytes need not be counted: each character has at most four.
+    for key in keys:
+        if len(key) > ROW_BYTES_MAX // 4 and len(key.encode()) > ROW_BYTES_MAX:
+            raise RefusedError(
+                f"{table_path}: the record key that begins with {key[:40]!r} has {len(key.encode())} bytes, and the "
+                f"record index of the metadata table has room for {ROW_BYTES_MAX}; nothing was committed. Shorten the "
+                "keys, or write without hoodie.metadata.record.index.enable; an index that is there goes with "
+                "hoodie.metadata.enable=false"
+            )
 
 
 class RecordIndex(KeyedPartition):

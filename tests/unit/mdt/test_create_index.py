@@ -82,6 +82,36 @@ def test_a_key_with_two_rows_has_no_place(plain):
     assert RECORD_INDEX not in writes.open_table(storage).config.metadata_partitions
 
 
+LONG = [{"id": "é" * 16_383 + "b", "region": "eu", "ts": 1}]  # 32,767 bytes, as many as a key of an HFile can have
+LONGER = [{"id": "é" * 16_384, "region": "eu", "ts": 1}]
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_key_for_which_it_has_no_room_is_refused(version, kind):
+    """By name, and the next write goes through; the longest one that fits is kept."""
+    storage = writes.create_table(version, **{"hoodie.table.type": kind})
+    writes.upsert(storage, LONG, **ASKED)
+    assert places(storage).keys() == {LONG[0]["id"]}
+    with pytest.raises(RefusedError, match=r"'é+' has 32768 bytes.*room for 32767"):
+        writes.upsert(storage, LONGER, **ASKED)
+    assert writes.merged_rows_of(storage) == LONG
+    writes.upsert(storage, LONG, operation="DELETE", **ASKED)
+    assert_true(storage)
+    writes.assert_tidy(storage, kind)
+
+
+def test_rows_with_such_a_key_get_no_index(plain):
+    """Nothing is made of an index that could not be written."""
+    storage = MemoryStorage.from_files(plain)
+    writes.upsert(storage, LONGER)
+    with pytest.raises(RefusedError, match="32768 bytes"):
+        writes.upsert(storage, writes.CHANGES, **ASKED)
+    table = writes.open_table(storage)
+    assert RECORD_INDEX not in table.config.metadata_partitions
+    assert not table.timeline.pending()
+
+
 def test_log_files_are_not_merged_for_it():
     """Which rows they leave is not looked at here, so nothing is guessed; refused before anything is created."""
     storage = writes.create_table(9, **{"hoodie.datasource.write.table.type": "MERGE_ON_READ"})
