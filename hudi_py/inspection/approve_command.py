@@ -44,11 +44,16 @@ def write_list(common: Common, asked: RemovalList, target: str) -> None:
     check_outside(target, asked.table, "--list")
     try:
         with Path(target).open("x", encoding="utf-8") as file:
-            file.write(asked.text())
+            try:
+                file.write(asked.text())
+                file.flush()
+            except BaseException:  # a part of a list would be taken for one, and keep the next run from writing it
+                Path(target).unlink()
+                raise
     except FileExistsError as error:
         raise ConfigError(f"{target} exists already; give another file") from error
     except OSError as error:
-        raise ConfigError(f"{target} cannot be written: {error.strerror}") from error
+        raise ConfigError(f"--list {target}: {error.strerror}; give a place that can be written") from error
     size = sum(max(each.size_bytes, 0) for each in asked.files)
     if common.as_json:
         print_json({"list": target, "kind": asked.kind, "files": len(asked.files), "bytes": size})

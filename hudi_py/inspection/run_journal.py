@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import attrs
 
-from hudi_py.errors import ConfigError, ConflictError
+from hudi_py.errors import ConfigError, ConflictError, StorageError
 from hudi_py.inspection.output_file import table_around
 from hudi_py.txn.turns import place_of
 
@@ -72,31 +73,37 @@ class RunJournal:
                 added. Or it is of a run that did other *work*: its tables would be passed over, and nothing would be
                 done for them.
             ConflictError: Another run has it, and is at work on the tables that it does not name yet.
+            StorageError: A line cannot be written, in the middle of the run.
         """
         if table_around(self.path) is not None:
             raise ConfigError(
                 f"--resume {self.path}: this is inside a table, where no instant would know it; use another place"
             )
         try:
-            file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 - closed below
+            # Without a buffer: whatever kills the run, what is done stays noted.
+            file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed below
         except OSError as error:
             raise ConfigError(f"--resume {self.path}: {error.strerror}") from error
 
         def note(table: str, exit_code: int) -> None:
             # Whole, because the next run may be in another folder, where the same words are another table.
             line = {"table": table, "exit_code": exit_code, "command": self.work, "location": place_of(table)}
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            # At once: whatever kills the run, what is done stays noted.
-            file.flush()
+            try:
+                _append(file, (json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "replace"))
+            except OSError as error:
+                raise StorageError(
+                    f"--resume {self.path}: {error.strerror}; {table} is done, but not noted, and the run ends here: "
+                    "make space, and give the same file to the next run"
+                ) from error
 
         with file:
             self._take(file.fileno())
             try:
                 done = self._done()
+                if file.tell() > 0:
+                    _append(file, b"\n")  # so that a half-written line of a killed run ends
             except OSError as error:
                 raise ConfigError(f"--resume {self.path}: {error.strerror}") from error
-            if file.tell() > 0:
-                file.write("\n")  # so that a half-written line of a killed run ends
             yield done, note
 
     def _take(self, descriptor: int) -> None:
@@ -112,3 +119,8 @@ class RunJournal:
             ) from error
         except (ImportError, OSError):  # no such locks here: two runs do the same tables twice, and each is whole
             return
+
+
+def _append(file: io.FileIO, data: bytes) -> None:
+    while data:  # the last bytes that fit are a part of a line
+        data = data[file.write(data) :]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -11,11 +12,45 @@ import pytest
 from support.repository import ROOT
 
 
-def hudi_py(*arguments, stdout):
-    """Run the command as a process with a given standard output."""
+def hudi_py(*arguments, stdout, largest=None):
+    """Run the command as a process with a given standard output, and files of so many bytes at most."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "hudi_py", *map(str, arguments)]
+    if largest is not None:
+        limit = "import resource, os, sys; n = int(sys.argv[1]); resource.setrlimit(resource.RLIMIT_FSIZE, (n, n))"
+        command = [sys.executable, "-c", f"{limit}; os.execv(sys.argv[2], sys.argv[2:])", str(largest), *command]
     return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, encoding="utf-8", env=env, timeout=60)
+
+
+@pytest.mark.slow
+def test_a_journal_that_does_not_fit_is_named(table, tmp_path):
+    """What is not noted is said, and not that the output is lost; the next run goes on with the same file."""
+    for name in "ab":
+        shutil.copytree(table("cow_empty-1.1.1"), tmp_path / "lake" / name)
+    journal = tmp_path / "journal.jsonl"
+    given = ("timeline", "--tables", tmp_path / "lake", "--parallel", "1", "--resume", journal)
+    assert hudi_py(*given, stdout=subprocess.PIPE).returncode == 0
+    first, second = journal.read_bytes().splitlines()
+    journal.unlink()
+    done = hudi_py(*given, stdout=subprocess.PIPE, largest=len(first) + len(second) // 2)
+    assert done.returncode == 1
+    assert f"--resume {journal}: File too large; {tmp_path}/lake/b is done, but not noted" in done.stderr
+    assert "output" not in done.stderr
+    assert journal.read_bytes().splitlines()[0] == first
+    again = hudi_py(*given, stdout=subprocess.PIPE)
+    assert (again.returncode, again.stdout.count("lake/b"), again.stdout.count("lake/a")) == (0, 1, 0)
+
+
+@pytest.mark.slow
+def test_a_list_that_does_not_fit_is_not_left_in_part(table, tmp_path):
+    """Somebody might approve it; and it would keep the next run from writing the whole one."""
+    path, target = table("cow_cleaned-1.1.1"), tmp_path / "list.txt"
+    given = ("clean", path, "--commits-retained", "1", "--list", target)
+    done = hudi_py(*given, stdout=subprocess.PIPE, largest=50)
+    assert (done.returncode, target.exists()) == (2, False)
+    assert f"--list {target}: File too large" in done.stderr
+    assert hudi_py(*given, stdout=subprocess.PIPE).returncode == 0
+    assert target.exists()
 
 
 @pytest.mark.parametrize(
