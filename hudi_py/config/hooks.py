@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Final
@@ -15,6 +16,8 @@ from hudi_py.errors import ConfigError
 
 HUDI_KEY: Final = "HUDI-CALLBACK-KEY"
 """Header in which Apache Hudi sends ``hoodie.write.commit.callback.http.api.key``."""
+_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""What a name of a header is made of (RFC 9110, 5.6.2)."""
 AFTER: Final = ("commit", "service")
 
 
@@ -99,16 +102,20 @@ def _hudi(settings: Settings) -> Address:
     if not url:
         raise ConfigError(f"{keys.CALLBACK_ON.name}=true needs {keys.CALLBACK_URL.name}")
     key = settings[keys.CALLBACK_KEY]
-    if not key.isprintable():  # refused when it is sent, with the key in the error
+    if not _fits_header(key):  # refused when it is sent, with the key in the error
         raise ConfigError(f"{keys.CALLBACK_KEY.name} has a line end or another character that no header can have")
     headers = {HUDI_KEY: key}
     # As Apache Hudi: name:value, with a semicolon between two.
     for part in filter(None, settings[keys.CALLBACK_HEADERS].split(";")):
         name, colon, value = part.partition(":")
-        if not colon or not name.strip() or "\n" in part or "\r" in part:
+        if not colon or not _HEADER.fullmatch(name.strip()) or not _fits_header(value):
             raise ConfigError(f"{keys.CALLBACK_HEADERS.name} is not of the form name:value;name:value")
         headers[name.strip()] = value.strip()
     return _address(keys.CALLBACK_URL.name, url, settings[keys.CALLBACK_TIMEOUT_S], headers)
+
+
+def _fits_header(text: str) -> bool:
+    return text.isprintable() and text.isascii()
 
 
 def _address(name: str, url: str, seconds: float, headers: Mapping[str, str]) -> Address:

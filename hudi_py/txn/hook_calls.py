@@ -83,10 +83,13 @@ def _last_words(process: subprocess.Popen[bytes], errors: IO[bytes], until: floa
     open for days, so the end of the program counts, not that of the stream.
     """
     end, has_ended, is_open = b"", False, True
+    # Not select: it takes no file number above 1023, which a server with many connections has.
+    ready = select.poll()
+    ready.register(errors, select.POLLIN)
     while MONOTONIC() < until:
         # Asked before reading: what it wrote last is there when it has ended.
         has_ended = process.poll() is not None
-        if is_open and select.select([errors], [], [], 0 if has_ended else _LOOK_SECONDS)[0]:
+        if is_open and ready.poll(0 if has_ended else _LOOK_SECONDS * 1000):
             data = os.read(errors.fileno(), _READ_BYTES)
             end, is_open = (end + data)[-_KEPT_BYTES:], bool(data)
         elif has_ended:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 import shlex
 import sys
 import threading
 import time
 import tracemalloc
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pyarrow as pa
@@ -238,6 +240,21 @@ def test_a_failed_command_is_told_with_its_last_words(script, why):
         run_command([sys.executable, "-c", script], DOCUMENT, 1 if "longer" in why else 60)
 
 
+def test_a_command_is_run_by_a_process_with_many_files_open():
+    """A server with a thousand connections has file numbers that not every call of the system takes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2000:
+        pytest.skip("fewer files may be open")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+    with ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(1100):
+            stack.enter_context(open(os.devnull))
+        run_command(["true"], DOCUMENT, 60)
+        with pytest.raises(HookFailed, match="exit code 3: a"):
+            run_command(["sh", "-c", "echo a >&2; exit 3"], DOCUMENT, 60)
+
+
 def test_what_a_command_says_takes_no_memory():
     """One that writes to standard error until it is killed: only the end is kept."""
     tracemalloc.start()
@@ -365,6 +382,12 @@ def test_a_setting_can_name_a_function(tmp_path):
          "hoodie.write.commit.callback.http.custom.headers": "nonsense"},
         {"hoodie.write.commit.callback.on": "true", "hoodie.write.commit.callback.http.url": "http://h/",
          "hoodie.write.commit.callback.http.api.key": "secret\n"},
+        {"hoodie.write.commit.callback.on": "true", "hoodie.write.commit.callback.http.url": "http://h/",
+         "hoodie.write.commit.callback.http.api.key": "secret\u20ac"},
+        {"hoodie.write.commit.callback.on": "true", "hoodie.write.commit.callback.http.url": "http://h/",
+         "hoodie.write.commit.callback.http.custom.headers": "X One:secret"},
+        {"hoodie.write.commit.callback.on": "true", "hoodie.write.commit.callback.http.url": "http://h/",
+         "hoodie.write.commit.callback.http.custom.headers": "X-One:secret\u20ac"},
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused_before_anything_is_written(tmp_path, settings):
