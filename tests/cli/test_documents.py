@@ -90,16 +90,37 @@ def test_a_file_that_is_gone_is_explained(tmp_path):
 
 
 def test_a_bad_commit_is_undone(tmp_path):
-    """The rows are those of the commit before."""
+    """The rows are those of the commit before; what it did is seen before that."""
     location = written(tmp_path)
-    last = hudi_py.open_table(location).timeline.completed("commit")[-1].requested_time
+    before, last = [each.requested_time for each in hudi_py.open_table(location).timeline.completed("commit")[-2:]]
+    words = {"BEFORE": before, "INSTANT": last, "CONDITION": "id = 'a'", "before.parquet": str(tmp_path / "b.parquet")}
+    shown = {}
     for line in steps("runbooks/undo-a-bad-commit.md"):
-        # The state of a given day is of another table than this one.
-        if "--as-of" not in line:
-            run(line, TABLE=location, INSTANT=last)
-        if line.startswith("hudi-py diff"):
+        if line.startswith("hudi-py rollback"):
             assert hudi_py.open_table(location).rows().to_arrow()["v"].to_pylist() == [3, 3]
+        shown[line] = run(line, TABLE=location, **words).output
+    assert "0 inserted, 2 updated, 0 deleted" in shown["hudi-py diff TABLE BEFORE INSTANT"]
     assert hudi_py.open_table(location).rows().to_arrow()["v"].to_pylist() == [2, 2]
+
+
+def test_a_bad_commit_below_later_ones_is_written_over(tmp_path):
+    """Its rows have greater ordering values than the right ones, as the page warns; then partitions are replaced."""
+    location, right = str(tmp_path / "trips"), str(tmp_path / "before.parquet")
+    settings = {**SETTINGS, "hoodie.table.ordering.fields": "v"}
+    for rows in ({"id": ["a", "b"], "v": [1, 1]}, {"id": ["a", "c"], "v": [9, 9]}, {"id": ["d"], "v": [5]}):
+        hudi_py.write(location, pa.table({**rows, "p": ["x"] * len(rows["id"])}), settings=settings)
+    first = hudi_py.open_table(location).timeline.completed("commit")[0].requested_time
+    lines = [line for line in steps("runbooks/undo-a-bad-commit.md") if "before.parquet" in line]
+
+    def rows():
+        found = hudi_py.open_table(location).rows().to_arrow().to_pylist()
+        return {each["id"]: each["v"] for each in found}
+
+    for line in lines:
+        run(line, TABLE=location, BEFORE=first, CONDITION="v < 9", **{"before.parquet": right})
+    assert rows() == {"a": 9, "b": 1, "c": 9, "d": 5}
+    run("hudi-py write TABLE before.parquet --operation insert_overwrite", TABLE=location, **{"before.parquet": right})
+    assert rows() == {"a": 1, "b": 1}
 
 
 def test_a_table_is_moved(tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import Final
 
 import attrs
 
@@ -35,6 +36,8 @@ from hudi_py.services.explain.explain import (
 )
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived
+
+_S3: Final = ("s3", "s3a", "s3n")
 
 
 class _NothingFound(ConfigError):
@@ -181,9 +184,8 @@ class Explainer:
                 yield _gone(removal.path, removal.why, removal.by, removal.note, quarantine=removal.quarantine)
 
     def _relative(self, target: str) -> str:
-        root = self._store.storage.root
-        # Users paste paths as logs and plans show them: plans of Hudi have schemes (rule A-57).
-        for prefix in (root, f"file://{root}", f"file:{root}"):
+        # Users paste paths as logs and plans show them: plans of Hudi have schemes (rule A-57), those of Hadoop.
+        for prefix in _spellings(self._store.storage.root):
             if target == prefix or target.startswith(f"{prefix}/"):
                 target = target[len(prefix) :]
         name = target.strip("/")
@@ -392,6 +394,15 @@ class Explainer:
         if scope.everything or path in self._examined:
             return None
         return f"the next one looks at {scope.reason}"
+
+
+def _spellings(root: str) -> tuple[str, ...]:
+    """A location as readers name it in their errors; Hadoop has three names for a client of S3."""
+    scheme, separator, rest = root.partition("://")
+    if not separator:
+        return root, f"file://{root}", f"file:{root}"
+    schemes = _S3 if scheme in _S3 else (scheme,)
+    return tuple(f"{each}://{rest}" for each in schemes)
 
 
 def _gone(path: str, rule: str, by: Instant | None, note: str | None, quarantine: str | None = None) -> FileExplanation:

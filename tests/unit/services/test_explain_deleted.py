@@ -49,6 +49,22 @@ def test_the_clean_is_named_with_its_policy(layout, is_archived):
         assert file.also == ()
 
 
+@pytest.mark.parametrize(
+    ("root", "named"),
+    [
+        ("s3://lake/trips", "s3a://lake/trips"), ("s3://lake/trips", "s3n://lake/trips"),
+        ("s3a://lake/trips", "s3://lake/trips"), ("/lake/trips", "file:/lake/trips"),
+    ],
+)  # fmt: skip
+def test_a_file_is_found_as_the_error_of_a_reader_names_it(root, named):
+    """Readers of Hadoop have other names for the same store."""
+    builder, result = cleaned(2)
+    builder.storage._root = root
+    gone = min(result.deleted_files)
+    (file,) = builder.table().explain(f"{named}/{gone}").files
+    assert file.path == gone
+
+
 def test_of_a_table_with_a_retention_policy_it_is_said_who_ran_the_clean():
     """Other cleans are equal to those of Apache Hudi, which say nobody."""
     builder = TableBuilder(2)
