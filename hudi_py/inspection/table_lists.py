@@ -17,6 +17,8 @@ from hudi_py.storage.base import Storage
 from hudi_py.txn.turns import place_of
 
 _DEPTH_MAX: Final = 8
+_HIVE: Final = frozenset({"hive", "hive2", "hms", "thrift", "hive+thrift"})
+"""What tools call the catalog of Hive in addresses."""
 _TEXT_BYTES_MAX: Final = 64 << 20
 
 
@@ -73,6 +75,11 @@ def _find(source: str, options: Mapping[str, str]) -> Iterator[str]:
             raise ConfigError(f"{source} is not text; it should have one location per line") from error
         except OSError as error:
             raise ConfigError(f"{source} cannot be read: {why_unread(error)}") from error
+    elif source.partition("://")[0].lower() in _HIVE and "://" in source:
+        raise ConfigError(
+            f"{source}: the catalog of Hive is not asked, because no client for it is kept well; write the locations "
+            "of its tables into a file, one a line (DESCRIBE FORMATTED shows them), and give --tables FILE"
+        )
     elif source.startswith(SCHEME):
         yield from tables_in_glue(source, options)
     # Before patterns: a folder may have brackets in its name.

@@ -85,3 +85,13 @@ def test_a_file_that_each_table_would_replace_is_refused(words, run, table, tmp_
     assert done.code == 2
     assert "names one file" in done.err
     assert not (tmp_path / words[-1]).exists()
+
+
+@pytest.mark.parametrize("source", ["hive://db", "thrift://host:9083/db", "HMS://db"])
+@pytest.mark.parametrize("command", [("overview", "--tables"), ("fleet",), ("serve", "--port", "0")])
+def test_the_catalog_of_hive_is_refused_by_name(run, command, source):
+    """With what to do instead, and not as a kind of storage that is not installed."""
+    result = run(*command, source)
+    assert result.code == 2
+    assert "the catalog of Hive is not asked" in result.err
+    assert "--tables FILE" in result.err
