@@ -41,7 +41,9 @@ def recover(common: Common, table: str, dry_run: bool) -> None:
             )
             for outcome in outcomes
         ]
-        render.table(f"{counted(len(rows), 'finding')}, {word}", ("what", "problem", "step", "done"), rows)
+        count = sum(each.finding.is_settled_by_us if dry_run else each.done for each in outcomes)
+        how = word if count == len(rows) else f"{count} of them {word}" if count else f"nothing {word}"
+        render.table(f"{counted(len(rows), 'finding')}, {how}", ("what", "problem", "step", "done"), rows)
         for outcome in outcomes:
             finding = outcome.finding
             # Evidence below the table: it is what a person decides by.

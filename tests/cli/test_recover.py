@@ -82,3 +82,18 @@ def test_recover_tells_what_could_not_be_done(run, table):
         folder.chmod(0o755)
     assert result.code == 1
     assert "timeline" in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "tried", "done"),
+    [
+        ("cow_failed_write-1.1.1", "1 finding, would be done (nothing was written)", "1 finding, done"),
+        ("mor_pending_compaction-1.1.1", "1 finding, nothing would be done (nothing was written)",
+         "1 finding, nothing done"),
+    ],
+)  # fmt: skip
+def test_the_heading_promises_what_happens(run, table, name, tried, done):
+    """What is left as it is, is not announced as work."""
+    path = table(name)
+    assert run("recover", path, "--dry-run").out.splitlines()[0] == tried
+    assert run("recover", path).out.splitlines()[0] == done
