@@ -123,7 +123,7 @@ class Promise:
     times: tuple[str, ...] = ()
 
     def within(self, begins: str, ends: str | None) -> str | None:
-        """A promised time that shows a slice which begins at one time and is superseded at the other, or never."""
+        """A promised time that shows a slice, which is shown from one time on and superseded at the other, or never."""
         if self.earliest is not None and (ends is None or ends > self.earliest):
             return max(begins, self.earliest)
         return next((time for time in self.times if begins <= time and (ends is None or time < ends)), None)
@@ -276,12 +276,12 @@ def _add_group(
     is_held: bool,
 ) -> None:
     for each in group.slices:
-        begins = each.base_instant_time
+        begins, shown = each.base_instant_time, each.shown_from
         by: tuple[Need, ...] = (_LATEST,) if begins in latest else ()
-        promised = None if by else facts.promise.within(begins, ends)
+        promised = None if by else facts.promise.within(shown, ends)
         if promised is not None:
             by += (Snapshot(promised),)
-        by += tuple(Lease(held.id, held.holder, iso(held.expires)) for held in facts.leases if held.needs(begins, ends))
+        by += tuple(Lease(held.id, held.holder, iso(held.expires)) for held in facts.leases if held.needs(shown, ends))
         if is_held:
             by += tuple(_holders(facts, each, is_replaced=not latest))
         if by:

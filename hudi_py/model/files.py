@@ -162,6 +162,16 @@ class FileSlice:
         return sum(file.size_bytes or 0 for file in self.files)
 
     @property
+    def shown_from(self) -> str:
+        """
+        The earliest time at which the table shows a file of the slice; compares with requested times.
+
+        In layout 2 a write may have been requested before the compaction that opened the slice, and have completed
+        behind it: its log file is on this slice, and the table as of that write shows it together with the slice below.
+        """
+        return min((self.base_instant_time, *(log.instant_time for log in self.log_files)))
+
+    @property
     def is_empty(self) -> bool:
         """Whether the slice has no file yet: a pending compaction started it."""
         return self.base_file is None and not self.log_files

@@ -42,8 +42,9 @@ class Lease:
         id: Names it within the table.
         holder: Who reads, in words.
         instant: Requested time of the commit that is read.
-        pending: Requested times of writes up to *instant* that were pending when the lease was taken. They may complete
-            later, and supersede files that the reader still needs.
+        pending: Requested times of writes up to *instant* that were pending when the lease was taken: they may complete
+            later, and supersede files that the reader still needs. Also of pending compactions after *instant*: log
+            files that the reader needs may be on the slices that they opened.
         created: When it was taken; with a time zone.
         expires: Until when its reader may rely on it; with a time zone.
         has_savepoint: Whether its commit keeps a savepoint for as long, for cleaners that know no leases.
@@ -80,10 +81,10 @@ class Lease:
         Whether it needs a slice.
 
         Args:
-            begins: Base instant of the slice.
+            begins: From when on the slice is shown, `FileSlice.shown_from`.
             ends: Base instant of the next newer slice, or time of the replacement of its group; None for neither.
         """
-        begins_in_time = self.is_consumer or begins <= self.instant
+        begins_in_time = self.is_consumer or begins <= self.instant or begins in self.pending
         return begins_in_time and (ends is None or ends > self.instant or ends in self.pending)
 
     def needs_no_more_than(self, other: Lease) -> bool:

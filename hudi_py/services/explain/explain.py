@@ -255,7 +255,7 @@ def _conditions(
     """Conditions of the policy."""
     if not verdict.keep:
         return []
-    begins = verdict.file_slice.base_instant_time
+    begins = verdict.file_slice.shown_from
     successor = slices[position - 1].base_instant_time if position else None
     if replaced_by is not None:
         # A slice of a replaced group is shown until either happens, whichever is first.

@@ -86,8 +86,12 @@ class LeaseService:
             holder=check_holder(holder),
             instant=commit.requested_time,
             # Not visible to the reader although they are older: if they complete later, their files are none that it
-            # needs.
-            pending=tuple(i.requested_time for i in seen.writes.pending() if i.requested_time < commit.requested_time),
+            # needs. But what the reader needs may have been logged behind the plan of a later compaction.
+            pending=tuple(
+                each.requested_time
+                for each in seen.writes.pending()
+                if each.requested_time < commit.requested_time or each.action is Action.COMPACTION
+            ),
             created=now,
             expires=now + lease_span(ttl),
             has_savepoint=savepoint,

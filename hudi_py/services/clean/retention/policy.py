@@ -89,7 +89,7 @@ class Keeps:
     leases: tuple[Lease, ...] = ()
 
     def rungs(self, begins: str, ends: str | None) -> tuple[Reason, ...]:
-        """Why snapshots are kept that see a slice which begins at one time and is superseded at the other, if ever."""
+        """Why snapshots are kept that see a slice, shown from one time on and superseded at the other, if ever."""
         low = bisect_left(self.snapshots, begins, key=_time_of)
         high = len(self.snapshots) if ends is None else bisect_left(self.snapshots, ends, key=_time_of)
         rungs = tuple(dict.fromkeys(snapshot.reason for snapshot in self.snapshots[low:high]))
@@ -178,7 +178,7 @@ def judge_partition(
         replaced_later = replaced_later or not expired
         ends = replaced_at
         for file_slice in group.slices:
-            rungs = () if keeps is None or not expired else keeps.rungs(file_slice.base_instant_time, ends)
+            rungs = () if keeps is None or not expired else keeps.rungs(file_slice.shown_from, ends)
             verdicts.append(_judge_replaced(file_slice, expired, protection, rungs))
             # Slices come newest first, and each is superseded when the one before it began.
             ends = min(ends, file_slice.base_instant_time)
@@ -270,7 +270,7 @@ def _judge_union(group: FileGroup, keeps: Keeps, protection: Protection) -> list
             if remaining > 0:
                 reasons.append(Reason.VERSIONS)
             remaining -= 1
-        reasons += keeps.rungs(begins, ends)
+        reasons += keeps.rungs(file_slice.shown_from, ends)
         reasons += _protections(file_slice, protection)
         otherwise = Reason.EXPIRED if keeps.windows else Reason.OLD_VERSION
         verdicts.append(_verdict(group, file_slice, tuple(reasons), otherwise))

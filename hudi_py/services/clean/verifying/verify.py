@@ -234,9 +234,11 @@ def _live(
     newest_first = sorted(slices, reverse=True)
     by_versions = roots.policy == "KEEP_LATEST_FILE_VERSIONS"
     gone_at = roots.replaced.get(group)
+    opened = {time: _first_logged(time, names) for time, names in slices.items()}
     for snapshot in _ladder(roots.more):  # what a reader at that moment sees
         if gone_at is None or snapshot < gone_at:
             live.update(newest_first[sum(time > snapshot for time in newest_first) :][:1])
+            live.update(time for time, first in opened.items() if first <= snapshot < time)
     for moment, unsure in roots.more.since:
         ends = [] if gone_at is None else [gone_at]
         for time in newest_first:
@@ -245,9 +247,12 @@ def _live(
             ends.append(time)
     for moment, unsure in roots.more.read:
         # with and without each write that may or may not belong to it: just before that write, and at the end
-        before = [time for time in unsure if time in slices or time == gone_at]
+        before = [time for time in unsure if time <= moment and (time in slices or time == gone_at)]
         if gone_at is None or moment < gone_at:
             live.update(newest_first[sum(time > moment for time in newest_first) :][:1])
+        if gone_at is None or moment < gone_at or gone_at in unsure:
+            # what was logged behind the plan of a compaction that came later
+            live.update(t for t, first in opened.items() if moment < t and (first <= moment or first in unsure))
         for time in before:
             if gone_at is None or time <= gone_at:
                 live.update(newest_first[sum(other >= time for other in newest_first) :][:1])
@@ -276,6 +281,12 @@ def _live(
             if position == 0 or window is None or newest_first[position - 1] >= window
         ]
     return frozenset(live | needed | set(reached))
+
+
+def _first_logged(time: str, names: Iterable[str]) -> str:
+    """The earliest time in the names of a slice: of layout 2, a log file may be of a write from before the slice."""
+    files = map(parse_data_file, names)
+    return min((time, *(log.instant_time for log in files if isinstance(log, LogFile))))
 
 
 def _down_to_a_base_file(newest_first: Sequence[str], slices: Mapping[str, frozenset[str]]) -> Sequence[str]:
