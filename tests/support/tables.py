@@ -146,7 +146,14 @@ class TableBuilder:
         )
         self._states(time, action, state, metadata, completed_at)
 
-    def log_files(self, time: str, logs: Iterable[tuple[str, str, str]], *, state: State = State.COMPLETED) -> None:
+    def log_files(
+        self,
+        time: str,
+        logs: Iterable[tuple[str, str, str]],
+        *,
+        state: State = State.COMPLETED,
+        completed_at: str | None = None,
+    ) -> None:
         """
         A delta commit of log files.
 
@@ -170,7 +177,7 @@ class TableBuilder:
                 file_size_in_bytes=len(block),
             )
             stats[partition] = (*stats.get(partition, ()), stat)
-        self._states(time, "deltacommit", state, CommitMetadata(partition_to_write_stats=stats), None)
+        self._states(time, "deltacommit", state, CommitMetadata(partition_to_write_stats=stats), completed_at)
 
     def _states(self, time: str, action: str, state: State, metadata: CommitMetadata, completed_at: str | None) -> None:
         as_json = self.layout.version == 1

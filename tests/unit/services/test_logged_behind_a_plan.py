@@ -13,7 +13,7 @@ from hudi_py.local.rows import ArrowRows
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.table import Table
 from support.meanwhile import Meanwhile
-from support.writes import OLD, SCHEMA, START, create_table, merged_rows_of, open_table, upsert, write
+from support.writes import OLD, SCHEMA, START, create_table, merged_rows_of, upsert, write
 
 EVERY_TIME = {"hoodie.compact.inline.max.delta.commits": 1}
 
