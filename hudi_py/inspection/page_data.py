@@ -171,13 +171,13 @@ def _is_added(writes: Writes, found: InstantContent, problems: list[str]) -> boo
     return problem is None
 
 
-def _stored(opened: Table, points: Iterable[Stored]) -> list[tuple[float, int, int]]:
-    """Time on the chart, bytes of the newest rows, bytes of older versions."""
+def _stored(opened: Table, points: Iterable[Stored]) -> list[tuple[float, int, int, int, int]]:
+    """Time on the chart, and the bytes of each reason."""
     found = []
     for point in points:
         at, offset = place_of_time(opened, point.instant.completion_time or point.instant.requested_time)
         if at is not None:  # without a date there is no place for it
-            found.append((at + offset, point.live, point.older))
+            found.append((at + offset, point.live, point.superseded, point.replaced, point.savepoint))
     return found
 
 

@@ -46,7 +46,9 @@ def test_ten_thousand_instants_are_smooth(tmp_path):
         {**events[n % len(events)], "requested_time": f"2026{n:013d}", "at": 1.7e9 + 900 * n, "seconds": 300.0}
         for n in range(10_000)
     ]
-    document["stored"] = [(1.7e9 + 900 * n, 1_000_000, 1000 * (n % 500)) for n in range(10_000)]
+    document["stored"] = [
+        (1.7e9 + 900 * n, 1_000_000, 1000 * (n % 500), 500 * (n % 700), 100_000) for n in range(10_000)
+    ]
     file = tmp_path / "page.html"
     file.write_text(page_html(document, "large"))
     with Browser(tmp_path / "profile") as browser:

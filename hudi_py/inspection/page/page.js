@@ -50,7 +50,7 @@
   };
   const moment = (iso) => iso.replace("T", " ").replace(/(\+00:00|Z)$/, " UTC");
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const HELD = new Set(["live", "retained", "savepoint", "lease", "pending", "removable", "unexamined", "uncommitted", "orphan"]);
+  const HELD = new Set(["live", "retained", "replaced", "savepoint", "lease", "pending", "removable", "unexamined", "uncommitted", "orphan"]);
   const holderColor = (name) => (HELD.has(name) ? `var(--${name})` : "var(--other)");
   const LANES = ["commit", "deltacommit", "replacecommit", "clustering", "compaction", "logcompaction", "indexing",
     "clean", "rollback", "restore", "savepoint"];
@@ -384,24 +384,30 @@
     return list;
   };
 
+  const STORED = [["live", "newest rows"], ["retained", "older versions"], ["replaced", "replaced file groups"], ["savepoint", "held by savepoints"]];
   // What commits wrote and cleans deleted, summed up; not the listing, which only knows the present.
   const stored = () => {
     const box = clear(byId("stored")), points = data.stored, hint = clear(byId("stored-hint"));
     if (!points.length) { box.append(make("p", "Nothing to draw: no completed action wrote or deleted files.", "hint")); return; }
-    const [, live, older] = points.at(-1), now = share(["live", "retained", "savepoint", "lease", "pending", "removable", "unexamined"]).bytes;
-    hint.textContent = `After each action, from what the instants tell; at the end ${bytes(live)} of newest rows and ${bytes(older)} of older versions.`
-      + (data.usage && live + older !== now ? ` The files themselves have ${bytes(now)}: not all that happened to them is on the timeline.` : "");
+    const [last, ...kept] = points.at(-1), sum = kept.reduce((one, two) => one + two);
+    const now = share(["live", "retained", "savepoint", "lease", "pending", "removable", "unexamined"]).bytes;
+    const told = STORED.map(([, text], at) => `${bytes(kept[at])} ${at < 3 ? "of " : ""}${text}`).filter((_, at) => at < 2 || kept[at]);
+    hint.textContent = `After each action, from what the instants tell; at the end ${told.join(", ")}.`
+      + (data.usage && sum !== now ? ` The files themselves have ${bytes(now)}: not all that happened to them is on the timeline.` : "");
     // The last state lasts: without a width nobody would see it.
-    const drawn = [...points, [points.at(-1)[0] + Math.max((points.at(-1)[0] - points[0][0]) * 0.03, 1), live, older]];
+    const drawn = [...points, [last + Math.max((last - points[0][0]) * 0.03, 1), ...kept]];
     const style = axes(), stepped = uPlot.paths.stepped({ align: 1 });
-    const area = (label, name) => ({ label, stroke: color(name), fill: `${color(name)}aa`, width: 1, paths: stepped, points: { show: false } });
+    const area = ([name, label]) => ({ label, stroke: color(`--${name}`), fill: color(`--${name}`), width: 1, paths: stepped, points: { show: false } });
+    // Stacked: each is drawn up to the sum of itself and those below it, the highest first.
+    const heights = STORED.map((_, count) => drawn.map((point) => point.slice(1, count + 2).reduce((one, two) => one + two)));
+    const seen = STORED.map((each, at) => [each, heights[at]]).filter((_, at) => at < 2 || points.some((point) => point[at + 1]));
     const chart = new uPlot({
       width: box.clientWidth, height: 220, padding: PADDING, tzDate, legend: { show: false }, cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
       scales: { x: { time: true }, y: { range: (self, min, max) => [0, Math.max(max * 1.05, 1)] } },
       axes: [style.x, { ...style.y, size: 80, values: (self, splits) => splits.map(bytes) }],
-      series: [{}, area("older versions", "--retained"), area("newest rows", "--live")],
-    }, [drawn.map(([at]) => at), drawn.map(([, one, two]) => one + two), drawn.map(([, one]) => one)], box);
-    box.append(legend([["live", "newest rows"], ["retained", "older versions"]]));
+      series: [{}, ...seen.map(([each]) => area(each)).reverse()],
+    }, [drawn.map(([at]) => at), ...seen.map(([, height]) => height).reverse()], box);
+    box.append(legend(seen.map(([each]) => each)));
     charts.push([chart, box]);
   };
 
