@@ -11,7 +11,7 @@ import attrs
 
 from hudi_py.config.arguments import check_flags, check_kinds, check_texts
 from hudi_py.config.uses import Use
-from hudi_py.errors import ConflictError, HudiError
+from hudi_py.errors import ConflictError, HudiError, NotFound
 from hudi_py.model.lease import Lease, consumer_id, lease_span
 from hudi_py.runtime.who import who_runs_this
 from hudi_py.table_view import TableView
@@ -60,15 +60,25 @@ class TableLeases(TableView):
         Raises:
             ConfigError: An argument is invalid, or the table has no commit.
             RefusedError: Files of that time are deleted or going to be; the message names the clean.
-            ConflictError: The table changed while the lease was taken, or its lock is held; try again.
+            ConflictError: The table changed while the lease was taken, or its lock is held; try again. Or the block was
+                ended by a file that is gone, because the lease could not be renewed in time.
         """
         span = lease_span(ttl)
         snapshot, lease = self._leased(span, at, holder, savepoint=savepoint)
-        with self._kept(lease, span):
+        with self._kept(lease, span) as keeper:
             # Now, because what its rows need to know of commits goes to the archive with them, and a lease keeps files.
             with suppress(HudiError):  # of a table whose rows are not read: its files are kept all the same
                 snapshot.rows()
-            yield snapshot
+            try:
+                yield snapshot
+            except (ConflictError, NotFound) as error:
+                why = keeper.loss()
+                if not why:
+                    raise
+                raise ConflictError(
+                    f"{self.storage.root}: {lease} was lost while its snapshot was read, so files that it kept may be "
+                    f"deleted: {why}. Take a new one and read again ({error})"
+                ) from error
 
     @contextmanager
     def kept_lease(

@@ -7,6 +7,7 @@ The notes of all processes together say what the table may look like (`support.r
 from __future__ import annotations
 
 import json
+import logging
 import random
 import sys
 import time
@@ -152,6 +153,7 @@ class Worker:
         self.clock = JumpingClock(random.Random(seed), arena.clock_jumps)
         self.batches: list[str] = []
         self.last_counted = 0
+        self.leases_lost: list[float] = []
         self.leased: Leased | None = None
         self.tags: list[str] = []
         self.pinned: Leased | None = None
@@ -254,8 +256,9 @@ class Worker:
         self.judge_leased(leased, leased.give_back())
 
     def judge_leased(self, leased: Leased, told: Told | None) -> None:
-        """Note a second reading that differs from the first one."""
-        if told is not None and (told.is_wrong or not self.may_expire):
+        """Note a second reading that differs from the first one; one that fails may do so if the lease was lost."""
+        was_lost = self.may_expire or any(at >= leased.taken_s for at in self.leases_lost)
+        if told is not None and (told.is_wrong or not was_lost):
             self.note({"violation": f"a lease since {leased.since:.0f} s: {told.text}"})
 
     def _pin(self, _: str) -> None:
@@ -401,7 +404,23 @@ def tell_of_lost_locks(worker: Worker) -> None:
     FileLock.release = released  # type: ignore[method-assign]
 
 
+class TellOfLeases(logging.Handler):
+    """Lets this process note each renewal of a lease that fails, and each lease that is lost."""
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__()
+        self._worker = worker
+
+    def emit(self, record: logging.LogRecord) -> None:
+        event: str = getattr(record, "event", "")
+        if event in ("lease.lost", "lease.not_renewed"):
+            self._worker.note({event: record.getMessage()})
+        if event == "lease.lost":
+            self._worker.leases_lost.append(time.monotonic())
+
+
 if __name__ == "__main__":
     working = Worker(Arena.load(Path(sys.argv[1])), int(sys.argv[2]), Path(sys.argv[3]))
     tell_of_lost_locks(working)
+    logging.getLogger("hudi_py").addHandler(TellOfLeases(working))
     working.run(int(sys.argv[4]))

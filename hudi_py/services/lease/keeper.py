@@ -39,8 +39,7 @@ class LeaseKeeper:
     def stop(self) -> None:
         """Stop renewing, and release it; if that fails, it counts until it expires."""
         self._renewals.stop()  # first, because a renewal after the release would bring the lease back
-        if not self.why_lost and not self.lease.is_usable(self._service.contents.store.clock.now()):
-            self._lose(f"{self.lease} could not be renewed in time")
+        self.loss()
         try:
             is_released = self._service.release(self.lease.id)
         except HudiError as error:
@@ -48,6 +47,12 @@ class LeaseKeeper:
             return
         if not (is_released or self.why_lost):
             self._lose("it was released or deleted by others, or the table is not there any more")
+
+    def loss(self) -> str:
+        """Return why files may be deleted by now that it was to keep; ``""`` while it is in force."""
+        if not self.why_lost and not self.lease.is_usable(self._service.contents.store.clock.now()):
+            self._lose(f"{self.lease} could not be renewed in time")
+        return self.why_lost
 
     def renew(self) -> bool:
         """Renew it once; False if it is lost. Other failures are logged, because the next renewal may go through."""

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from hudi_py.errors import HudiError, RefusedError
+from hudi_py.errors import ConflictError, HudiError, NotFound, RefusedError
 from support.writes import NEW, OLD, create_table, minutes, open_table, upsert
 
 SHORT = {
@@ -73,6 +73,24 @@ def test_a_block_that_throws_releases_its_lease():
         assert len(open_table(storage).leases()) == 1
         raise ZeroDivisionError
     assert open_table(storage).leases() == ()
+
+
+def test_a_block_whose_lease_was_lost_is_told_so():
+    """Not to take a lease, which it had; another error of the block stays its own."""
+    storage = create_table(9)
+    upsert(storage, OLD)
+    table = open_table(storage, **SHORT)
+    with (
+        pytest.raises(ConflictError, match=r"could not be renewed in time.*Take a new one"),
+        table.lease(ttl="3h") as found,
+    ):
+        for _ in range(4 * 60):
+            next(minutes)
+        table.contents.store.clock.move(timedelta(hours=4))
+        busy(storage, 3)
+        shown(found)
+    with pytest.raises(NotFound, match="another"), open_table(storage).lease(ttl="3h"):
+        raise NotFound("another")
 
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
