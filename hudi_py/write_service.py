@@ -67,7 +67,7 @@ from hudi_py.writing.commit_words import NO_WORDS, CommitWords, commit_words, co
 from hudi_py.writing.generated_keys import require_keys
 from hudi_py.writing.incoming import IncomingRows
 from hudi_py.writing.options import check_options
-from hudi_py.writing.repeat import DELAYS, given_up_after_conflict, repeated
+from hudi_py.writing.repeat import DELAYS, given_up_if_lost, repeated
 from hudi_py.writing.replaced import check_replaced
 from hudi_py.writing.replacing import DELETE_PARTITION, OVERWRITES, groups_to_replace
 from hudi_py.writing.required import Required
@@ -376,7 +376,7 @@ class WriteService:
         beside = CleanBeside(table, self._settings, self._cleaning)
         with (
             begin_write(table.contents, config, self._settings, keeper, operation) as transaction,
-            given_up_after_conflict(transaction, concurrency),
+            given_up_if_lost(transaction, concurrency),
         ):
             # Everything that the write builds on is loaded now: commits that completed while it waited are in it.
             lists = based_on.by_condition or operation == DELETE_PARTITION or operation in OVERWRITES

@@ -15,9 +15,11 @@ from hudi_py.errors import (
     HudiError,
     NotFound,
     OutcomeUnknown,
+    RefusedError,
     ServiceFailed,
     StorageError,
     TimelineStateError,
+    WriteError,
 )
 from hudi_py.storage.retry import Retry
 from hudi_py.timeline.heartbeat import ClocksApart
@@ -29,6 +31,7 @@ from hudi_py.writing.transaction import WriteTransaction
 CHANGED_MEANWHILE: Final = (ConflictError, TimelineStateError, NotFound)
 """The state that a write is based on has changed; a missing file was deleted by a clean of another process."""
 _GIVES_UP: Final = (*CHANGED_MEANWHILE, ClocksApart)
+_REFUSED: Final = (RefusedError, WriteError)
 DELAYS: Final = Retry(delay_s_first=0.1, delay_s_max=60.0)
 """As in Apache Iceberg (``commit.retry``); the number of attempts and the time limit are settings."""
 
@@ -83,9 +86,10 @@ def repeated(
 
 
 @contextmanager
-def given_up_after_conflict(transaction: WriteTransaction, concurrency: Concurrency) -> Iterator[None]:
+def given_up_if_lost(transaction: WriteTransaction, concurrency: Concurrency) -> Iterator[None]:
     """
-    Roll the write back if other writers are expected and one was faster, so that its files do not hinder other writers.
+    Roll the write back where its files would hinder others: other writers are expected and one was faster, or the table
+    has no place for its rows, as an index of the metadata table for a key.
 
     Raises:
         ServiceFailed: The write is completed, and what had to be cleaned up after it was not: it must not be repeated.
@@ -106,6 +110,7 @@ def given_up_after_conflict(transaction: WriteTransaction, concurrency: Concurre
                 f"nothing of commit {time} is visible, it was not completed: {error}; the rows can be written again"
             ) from error
         # To roll it back would take the lock, too; when its last heartbeat has expired, a clean does.
-        if concurrency.is_shared and isinstance(error, _GIVES_UP) and not isinstance(error, LockHeld):
+        was_overtaken = concurrency.is_shared and isinstance(error, _GIVES_UP) and not isinstance(error, LockHeld)
+        if was_overtaken or (isinstance(error, _REFUSED) and not transaction.is_sent):
             transaction.give_up()
         raise

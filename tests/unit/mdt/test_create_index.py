@@ -95,6 +95,7 @@ def test_a_key_for_which_it_has_no_room_is_refused(version, kind):
     assert places(storage).keys() == {LONG[0]["id"]}
     with pytest.raises(RefusedError, match=r"'é+' has 32768 bytes.*room for 32767"):
         writes.upsert(storage, LONGER, **ASKED)
+    writes.assert_tidy(storage, kind)  # its files are taken back at once
     assert writes.merged_rows_of(storage) == LONG
     writes.upsert(storage, LONG, operation="DELETE", **ASKED)
     assert_true(storage)
