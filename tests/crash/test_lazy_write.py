@@ -16,7 +16,7 @@ def test_lazy_write_interrupted_anywhere_is_spared_while_it_may_live_and_goes_af
     create_table(version, world.storage, world.clock)
     upsert(world.storage, OLD, world.open(world.storage))
     assert ".heartbeat" not in " ".join(world.storage.files())
-    count = 0
+    count = spared = 0
     for case in interruptions(world.storage.copy):
         count += case.run(lambda faulty: upsert(faulty, CHANGES, world.open(faulty)))
         storage = case.storage
@@ -24,12 +24,14 @@ def test_lazy_write_interrupted_anywhere_is_spared_while_it_may_live_and_goes_af
         assert seen in (OLD, NEW), case
         pending = world.open(storage).timeline.pending()
         hearts = [path for path in storage.files() if ".heartbeat" in path]
-        if pending:
+        # One that fails while it begins, and lives on, forgets its heartbeat: it has written nothing, and nobody waits.
+        assert hearts or not pending or not case.mode.name.startswith("stop"), case
+        if pending and hearts:
+            spared += 1
             before = storage.files()
             world.open(storage).clean()
             world.open(storage).recover()
             kept = {path: data for path, data in before.items() if "/aux/" not in path}
-            assert hearts, case
             assert kept.items() <= storage.files().items(), case
         world.clock.move(timedelta(seconds=130))
         for _ in range(2):
@@ -42,3 +44,4 @@ def test_lazy_write_interrupted_anywhere_is_spared_while_it_may_live_and_goes_af
         assert world.rows(storage) == NEW, case
     record_property("interruptions", count)
     assert count * EVERY > 60
+    assert spared * EVERY > 20
