@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable
+from typing import Final
+
+_OF_MAIN: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class RepeatedWork:
@@ -43,5 +47,8 @@ class RepeatedWork:
             self._thread.join()
 
     def _repeat(self, stopped: threading.Event) -> None:
+        # What asks a process to end is for its main thread. While that one waits in the system, as for a child, nothing
+        # would wake it up if this thread took the signal.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _OF_MAIN)
         while not stopped.wait(self._pause_s) and self._work():
             pass

@@ -1,5 +1,6 @@
 """Repeated work goes on until it says that nothing is left, or is stopped, and stopping waits for it."""
 
+import signal
 import threading
 
 from hudi_py.runtime.repeated import RepeatedWork
@@ -43,3 +44,20 @@ def test_stopping_waits_for_work_in_progress_and_it_can_start_again():
         repeated.stop()
         assert not repeated.is_running
     assert all(in_thread)
+
+
+def test_signals_that_end_a_process_are_left_to_its_main_thread():
+    """Taken by another thread, they would not wake a main thread that waits for a child."""
+    masks, seen = [], threading.Event()
+
+    def work():
+        masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+        seen.set()
+        return False
+
+    repeated = RepeatedWork(work, 0)
+    repeated.start("repeated")
+    assert seen.wait(30)
+    repeated.stop()
+    assert {signal.SIGINT, signal.SIGTERM, signal.SIGHUP} <= masks[0]
+    assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
