@@ -198,6 +198,21 @@ class RealHudi:
         """What Hudi reads there: expired, valid until, owner."""
         return list(self._call("parse_lease", text=text))
 
+    def take_lease(
+        self, location: str, storage_options: Mapping[str, str], owner: str, settings: Mapping[str, object]
+    ) -> bool:
+        """Take Hudi's lock by conditional writes and keep it, renewed by its own thread; False if another has it."""
+        given = {"storage_options": dict(storage_options), "owner": owner, "settings": _texts(settings)}
+        return bool(self._call("take_lease", location=location, **given))
+
+    def renewals_refused(self, location: str) -> int:
+        """How many of its renewals found that the lock is another's by now."""
+        return int(self._call("renewals_refused", location=location))
+
+    def release_lease(self, location: str) -> None:
+        """Give back what `take_lease` took."""
+        self._call("release_lease", location=location)
+
     @property
     def is_running(self) -> bool:
         """Whether the process has been started."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from real_hudi.canonical import canonical_rows
 from real_hudi.clock import ShiftedClock, parse_instant
+from real_hudi.lease import Leases
 from real_hudi.session import HudiJvm, java_items, java_stream, unwrap
 from real_hudi.settings import clean_settings, client_settings, table_exists, write_options
 
@@ -35,6 +36,7 @@ class Operations:
         self._hudi = hudi
         self._clock = clock
         self._locks: dict[str, Any] = {}
+        self._leases = Leases(hudi)
 
     # ------------------------------------------------------------------ rows
     def write(
@@ -273,6 +275,18 @@ class Operations:
         stream = jvm.java.io.ByteArrayInputStream(bytearray(text.encode()))
         found = jvm.org.apache.hudi.client.transaction.lock.models.StorageLockFile.createFromStream(stream, "version")
         return [found.isExpired(), found.getValidUntilMs(), found.getOwner()]
+
+    def take_lease(self, location: str, storage_options: dict[str, str], owner: str, settings: dict[str, str]) -> bool:
+        """Take the lock of ``StorageBasedLockProvider`` as its class does; False when another holds it."""
+        return self._leases.take(location, storage_options, owner, settings)
+
+    def renewals_refused(self, location: str) -> int:
+        """How many renewals of its class found that the lock is another's by now."""
+        return self._leases.refused(location)
+
+    def release_lease(self, location: str) -> None:
+        """Give back what `take_lease` took."""
+        self._leases.release(location)
 
     def _with_client(self, table: str, options: dict[str, str] | None, run: Callable[[Any], Any]) -> Any:
         settings = client_settings(table, options or {}, is_v1=self._hudi.is_v1)

@@ -78,6 +78,11 @@ class HudiJvm:
         """Process id of the JVM."""
         return int(self._gateway.proc.pid)
 
+    @property
+    def gateway(self) -> Any:
+        """Py4j's connection."""
+        return self._gateway
+
     # ------------------------------------------------------------------ Hudi's objects
     def storage_configuration(self) -> Any:
         """Hudi's wrapper of the Hadoop configuration."""
@@ -125,6 +130,22 @@ class HudiJvm:
         found = target.getClass().getDeclaredMethod(method, classes)
         found.setAccessible(True)
         return found.invoke(target, self._array("java.lang.Object", values))
+
+    def construct_hidden(self, class_name: str, values: list[Any]) -> Any:
+        """An object by the constructor with so many parameters, which need not be public."""
+        constructors = self.class_of(class_name).getDeclaredConstructors()
+        (found,) = (each for each in constructors if len(each.getParameterTypes()) == len(values))
+        found.setAccessible(True)
+        # By way of a list, because py4j puts no objects of Python into an array.
+        given = self.jvm.java.util.ArrayList()
+        for value in values:
+            given.add(value)
+        return found.newInstance(given.toArray())
+
+    def heartbeat_manager(self, owner: str, every_ms: int, renew: Any) -> Any:
+        """What renews a lock of ``StorageBasedLockProvider`` from a thread."""
+        name = "org.apache.hudi.client.transaction.lock.models.LockProviderHeartbeatManager"
+        return self.construct_hidden(name, [owner, every_ms, renew])
 
     def _array(self, class_name: str, values: list[Any]) -> Any:
         java_class = self.jvm
