@@ -79,15 +79,16 @@ def test_a_line_says_what_was_made(run, table, tmp_path):
 
 @pytest.mark.parametrize("name", ["cow_failed_write-0.15.0", "cow_failed_write-1.1.1", "mor_failed_write-1.0.2"])
 def test_dry_runs_tell_of_failed_writes(run, table, name):
-    """A clean rolls them back first under the policy LAZY, which deletes their files; a budget counts each file."""
+    """Under LAZY they are rolled back before a clean, which deletes their files; a budget counts each file."""
     path = table(name)
     cleans = run("clean", path, "--dry-run", "--json", *LAZY).json["failed_writes"]
     told = run("clean", path, "--dry-run", *LAZY).out
-    due = {each["step"]: each for each in run("maintain", path, "--dry-run", "--json", *LAZY).json["steps"]}["clean"]
+    steps = run("maintain", path, "--dry-run", "--json", *LAZY).json["steps"]
+    due = {each["step"]: each for each in steps}["failed_writes"]
     files = (each for each in path.rglob("*") if each.is_file() and each.suffix != ".crc")
     before = {each for each in files if ".hoodie" not in each.parts}
     document = run("maintain", path, "--json", *LAZY).json
-    done = {each["step"]: each for each in document["steps"]}["clean"]
+    done = {each["step"]: each for each in document["steps"]}["failed_writes"]
     gone = [each for each in before if not each.exists()]
     assert [each["path"] for each in due["files"]] == [each["path"] for each in done["files"]] == cleans
     assert due["due"] and done["done"]
