@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from hudi_py.errors import ConfigError, StorageError
+from hudi_py.model.store_names import store_of
 
 SCHEME: Final = "glue://"
 PAGE_SIZE: Final = 100
@@ -40,8 +41,7 @@ def tables_in_glue(source: str, options: Mapping[str, str]) -> Iterator[str]:
         location = str((table.get("StorageDescriptor") or {}).get("Location") or "").rstrip("/")
         if _is_hudi(table) and location and fnmatchcase(str(table.get("Name")), pattern or "*"):
             scheme, separator, rest = location.partition("://")
-            # Hadoop has three names for a client of S3.
-            yield f"s3{separator}{rest}" if scheme in ("s3a", "s3n") else location
+            yield f"{store_of(scheme)}{separator}{rest}"
 
 
 def _listed(database: str, source: str, options: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:

@@ -19,6 +19,7 @@ import attrs
 from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.model.files import METADATA_FOLDER, BaseFile, FileGroup, FileSlice, LogFile, join_path
 from hudi_py.model.instant import Action, Instant
+from hudi_py.model.store_names import store_of
 from hudi_py.timeline.timeline import WRITES
 
 if TYPE_CHECKING:
@@ -84,8 +85,7 @@ def bare_location(location: str) -> str:
         return os.path.abspath(location.removeprefix("file:"))
     if scheme == "file":
         return "/" + rest.strip("/")
-    # Hadoop has three names for a client of S3.
-    return f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest.strip('/')}"
+    return f"{store_of(scheme)}://{rest.strip('/')}"
 
 
 def answer(opened: Table, path: str, query: Mapping[str, str]) -> Any:

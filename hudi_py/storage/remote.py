@@ -14,6 +14,7 @@ from typing import BinaryIO, TypeAlias, TypeVar, cast
 
 from hudi_py.errors import AlreadyExists, ConfigError, HudiError, NotFound, OutcomeUnknown, StorageError
 from hudi_py.model.files import OWN_FOLDER, join_path
+from hudi_py.model.store_names import S3_SCHEMES
 from hudi_py.model.tag import Tag
 from hudi_py.runtime.randomness import new_uuid
 from hudi_py.storage.base import (
@@ -34,7 +35,7 @@ from hudi_py.storage.base import (
 )
 from hudi_py.storage.remote_backends import Backend, FsspecBackend, S3Backend
 from hudi_py.storage.remote_bulk import REQUESTS_MAX, Pace, copy_then_delete, delete_in_pages, for_each
-from hudi_py.storage.remote_clients import S3_SCHEMES, backend_of
+from hudi_py.storage.remote_clients import backend_of
 from hudi_py.storage.remote_faults import Fault, Meaning, classify
 from hudi_py.storage.remote_options import redact
 from hudi_py.storage.remote_streams import RangeReader, Upload

@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
+from hudi_py.model.store_names import S3_SCHEMES
 from hudi_py.storage.remote_backends import Backend, FsspecBackend, S3Backend
 from hudi_py.storage.remote_options import nested_options, s3_options
-
-S3_SCHEMES: Final = frozenset({"s3", "s3a", "s3n"})
 
 # By process, protocol and options: tasks of an executor share them, a forked child opens its own.
 _CLIENTS: dict[tuple[int, str, str], Any] = {}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Final
 
 import attrs
 
@@ -20,6 +19,7 @@ from hudi_py.model.files import PARTITION_METAFILE, BaseFile, FileSlice, LogFile
 from hudi_py.model.instant import Action, Instant
 from hudi_py.model.instant_time import iso_utc
 from hudi_py.model.records import SavepointMetadata
+from hudi_py.model.store_names import S3_SCHEMES
 from hudi_py.services.clean.planning.situation import Situation
 from hudi_py.services.clean.planning.stored_plan import planned_names
 from hudi_py.services.clean.retention.policy import PartitionJudgement, Reason
@@ -36,8 +36,6 @@ from hudi_py.services.explain.explain import (
 )
 from hudi_py.storage.base import Entry
 from hudi_py.timeline.archive import load_archived
-
-_S3: Final = ("s3", "s3a", "s3n")
 
 
 class _NothingFound(ConfigError):
@@ -397,11 +395,11 @@ class Explainer:
 
 
 def _spellings(root: str) -> tuple[str, ...]:
-    """A location as readers name it in their errors; Hadoop has three names for a client of S3."""
+    """A location as readers name it in their errors."""
     scheme, separator, rest = root.partition("://")
     if not separator:
         return root, f"file://{root}", f"file:{root}"
-    schemes = _S3 if scheme in _S3 else (scheme,)
+    schemes = S3_SCHEMES if scheme in S3_SCHEMES else (scheme,)
     return tuple(f"{each}://{rest}" for each in schemes)
 
 
