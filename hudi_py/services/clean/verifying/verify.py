@@ -7,7 +7,7 @@ This is the simplest form of the rules. It was written a second time and shares 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 
 import attrs
@@ -103,7 +103,7 @@ class Roots:
 
 def garbage(roots: Roots, partition_path: str, names: Iterable[str]) -> frozenset[str]:
     """The data files among *names* that no root reaches."""
-    window = window_start(roots)
+    window, ladder = window_start(roots), _ladder(roots.more)
     by_group: dict[str, list[BaseFile | LogFile]] = {}
     for name in names:
         file = parse_data_file(name)
@@ -112,7 +112,7 @@ def garbage(roots: Roots, partition_path: str, names: Iterable[str]) -> frozense
     found: set[str] = set()
     for file_id, files in by_group.items():
         slices = _slices(roots, (partition_path, file_id), files)
-        live = _live(roots, (partition_path, file_id), slices, window)
+        live = _live(roots, (partition_path, file_id), slices, window, ladder)
         found.update(name for time, each in slices.items() if time not in live for name in each)
     return frozenset(found)
 
@@ -225,7 +225,11 @@ def _is_committed(roots: Roots, time: str) -> bool:
 
 
 def _live(
-    roots: Roots, group: tuple[str, str], slices: Mapping[str, frozenset[str]], window: str | None
+    roots: Roots,
+    group: tuple[str, str],
+    slices: Mapping[str, frozenset[str]],
+    window: str | None,
+    ladder: Collection[str],
 ) -> frozenset[str]:
     """Base instants of the slices that a root reaches."""
     held = roots.savepointed.get(group[0], frozenset())
@@ -234,8 +238,9 @@ def _live(
     newest_first = sorted(slices, reverse=True)
     by_versions = roots.policy == "KEEP_LATEST_FILE_VERSIONS"
     gone_at = roots.replaced.get(group)
-    opened = {time: _first_logged(time, names) for time, names in slices.items()}
-    for snapshot in _ladder(roots.more):  # what a reader at that moment sees
+    # Most tables have neither, and it looks at the name of each file.
+    opened = {time: _first_logged(time, each) for time, each in slices.items()} if ladder or roots.more.read else {}
+    for snapshot in ladder:  # what a reader at that moment sees
         if gone_at is None or snapshot < gone_at:
             live.update(newest_first[sum(time > snapshot for time in newest_first) :][:1])
             live.update(time for time, first in opened.items() if first <= snapshot < time)
