@@ -6,37 +6,19 @@ import pyarrow as pa
 import pytest
 
 import hudi_py
+from support.ordering_values import rows, settings_of
 
 pytestmark = pytest.mark.oracle
 
-SETTINGS = {
-    "hoodie.table.name": "t",
-    "hoodie.datasource.write.recordkey.field": "id",
-    "hoodie.datasource.write.partitionpath.field": "p",
-    "hoodie.table.ordering.fields": "ts",
-    "hoodie.datasource.write.precombine.field": "ts",
-    "hoodie.clean.automatic": False,
-    "hoodie.metadata.enable": False,
-}
-EVENT_TIME = (
-    {"hoodie.record.merge.mode": "EVENT_TIME_ORDERING"},
-    {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload"},
-)
 VALUES = (0.0, -0.0, math.nan, math.inf, -1.0)
 PAIRS = [(old, new) for old in VALUES for new in VALUES]
-
-
-def rows(version, times, arrow):
-    table = [{"id": f"{n:02}", "p": "x", "ts": ts, "v": version} for n, ts in enumerate(times)]
-    schema = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", arrow), ("v", pa.int32())])
-    return pa.Table.from_pylist(table, schema)
 
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("arrow", [pa.float64(), pa.float32()], ids=str)
 def test_the_same_rows_win(peer, tmp_path, arrow, kind):
     """In Java's order: -0.0 is less than 0.0, NaN is the greatest. Within a batch and against stored rows."""
-    settings = SETTINGS | EVENT_TIME[peer.table_version == 6] | {"hoodie.datasource.write.table.type": kind}
+    settings = settings_of(peer.table_version) | {"hoodie.datasource.write.table.type": kind}
     ours = settings | {"hoodie.write.table.version": peer.table_version}
     old, new = (rows(number, [pair[number] for pair in PAIRS], arrow) for number in (0, 1))
     batch = pa.concat_tables([old, new])
