@@ -12,11 +12,8 @@ scratch folder, and as much for a shuffle while a write runs.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -27,8 +24,8 @@ from typing import Any, Final
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from bench_common import Meter, command_of, resident_mb, tree
-from inputs import KEY, SETTINGS
-from write_memory import KINDS, OPERATIONS, PARTITIONS, SERVICES_OFF
+from inputs import KEY
+from write_memory import OPERATIONS, PARTITIONS, arguments, measured
 
 import hudi_py
 
@@ -92,38 +89,19 @@ def write(path: str, operation: str, rows: int, settings: Mapping[str, Any], hea
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--millions", type=float, nargs="+", default=[1, 4], help="rows of the tables")
+    parser = arguments(str(__doc__))
     parser.add_argument("--heap", default="1g", help="spark.driver.memory")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="types of the tables")
-    parser.add_argument("--operations", nargs="+", choices=OPERATIONS, default=list(OPERATIONS), help="in this order")
-    parser.add_argument("--scratch", help="where to put the scratch folder")
-    parser.add_argument("--write", metavar="JSON", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.write:
         print(json.dumps(write(**json.loads(options.write))))
         return
-    scratch = Path(tempfile.mkdtemp(prefix="bench-spark-memory-", dir=options.scratch))
-    print("| table | operation | rows of it | rows written | driver MB | JVM MB | worker MB | workers MB | s |")
-    print("|---|---|---|---|---|---|---|---|---|", flush=True)
-    environment = {**os.environ, "PYTHONPATH": str(Path(hudi_py.__file__).resolve().parents[1])}  # for the workers
-    try:
-        for kind in options.kinds:
-            settings = {**SETTINGS, **SERVICES_OFF, "hoodie.datasource.write.table.type": kind}
-            for rows in (int(millions * 1_000_000) for millions in options.millions):
-                for operation in options.operations:
-                    table = scratch / ("bulk" if operation == "bulk_insert" else "table")
-                    asked = {"path": str(table), "operation": operation, "rows": rows, "settings": settings}
-                    given = json.dumps({**asked, "heap": options.heap, "scratch": str(scratch / "spark")})
-                    command = [sys.executable, __file__, "--write", given]
-                    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-                    found = json.loads(done.stdout.splitlines()[-1])
-                    figures = " | ".join(str(found[name]) for name in ("driver", "jvm", "worker", "workers", "s"))
-                    print(f"| {kind} | {operation} | {rows:,} | {found['rows']:,} | {figures} |", flush=True)
-                for each in scratch.iterdir():
-                    shutil.rmtree(each)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="bench-spark-memory-", dir=options.scratch) as folder:
+        print("| table | operation | rows of it | rows written | driver MB | JVM MB | worker MB | workers MB | s |")
+        print("|---|---|---|---|---|---|---|---|---|", flush=True)
+        session = {"heap": options.heap, "scratch": f"{folder}/spark"}
+        for begun, found in measured(__file__, options, Path(folder), session, {}):
+            figures = " | ".join(str(found[name]) for name in ("driver", "jvm", "worker", "workers", "s"))
+            print(f"{begun} {figures} |", flush=True)
 
 
 if __name__ == "__main__":

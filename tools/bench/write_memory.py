@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,12 +66,10 @@ def write(path: str, operation: str, rows: int, settings: dict[str, Any]) -> dic
     return meter.dict(rows=rows // share)
 
 
-def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(about: str) -> argparse.ArgumentParser:
+    """Arguments that say which tables are made, and which operations are measured."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--millions", type=float, nargs="+", default=[1, 4], help="rows of the tables")
-    parser.add_argument("--limit-mb", type=int, default=64, help="hoodie.memory.merge.max.size")
-    parser.add_argument("--index", help="hoodie.index.type; the default of hudi_py where left out")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="types of the tables")
     parser.add_argument(
         "--operations",
@@ -81,30 +80,55 @@ def main() -> None:
     )
     parser.add_argument("--scratch", help="where to put the scratch folder")
     parser.add_argument("--write", metavar="JSON", help=argparse.SUPPRESS)
+    return parser
+
+
+def measured(
+    script: str, options: argparse.Namespace, scratch: Path, more: Mapping[str, Any], settings: Mapping[str, Any]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """
+    Carry each write out in a process of its own; yields the first cells of its line, and its figures.
+
+    Args:
+        script: Carries one out when it is called with ``--write``, and prints its figures in the last line.
+        options: Of `arguments`.
+        scratch: Folder of the tables, which are removed when those of the next size are due.
+        more: Arguments of the script's ``write`` besides those of each write.
+        settings: Of all tables.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(Path(hudi_py.__file__).resolve().parents[1])}  # for Spark's workers
+    for kind in options.kinds:
+        of_kind = {**SETTINGS, **SERVICES_OFF, **settings, "hoodie.datasource.write.table.type": kind}
+        for rows in (int(millions * 1_000_000) for millions in options.millions):
+            for operation in options.operations:
+                table = scratch / ("bulk" if operation == "bulk_insert" else "table")
+                asked = {"path": str(table), "operation": operation, "rows": rows, "settings": of_kind, **more}
+                command = [sys.executable, script, "--write", json.dumps(asked)]
+                done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+                found = json.loads(done.stdout.splitlines()[-1])
+                yield f"| {kind} | {operation} | {rows:,} | {found['rows']:,} |", found
+            for each in scratch.iterdir():
+                shutil.rmtree(each)
+
+
+def main() -> None:
+    """Command line."""
+    parser = arguments(str(__doc__))
+    parser.add_argument("--limit-mb", type=int, default=64, help="hoodie.memory.merge.max.size")
+    parser.add_argument("--index", help="hoodie.index.type; the default of hudi_py where left out")
     options = parser.parse_args()
     if options.write:
         print(json.dumps(write(**json.loads(options.write))))
         return
-    scratch = Path(tempfile.mkdtemp(prefix="bench-write-memory-", dir=options.scratch))
-    print("| table | operation | rows of it | rows written | peak MB | CPU s |\n|---|---|---|---|---|---|", flush=True)
-    try:
-        for kind in options.kinds:
-            settings = {**SETTINGS, **SERVICES_OFF, "hoodie.datasource.write.table.type": kind}
-            settings["hoodie.memory.merge.max.size"] = options.limit_mb << 20
-            if options.index:
-                settings["hoodie.index.type"] = options.index
-            for rows in (int(millions * 1_000_000) for millions in options.millions):
-                for operation in options.operations:
-                    table = scratch / ("bulk" if operation == "bulk_insert" else "table")
-                    asked = {"path": str(table), "operation": operation, "rows": rows, "settings": settings}
-                    command = [sys.executable, __file__, "--write", json.dumps(asked)]
-                    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-                    counts = f"{rows:,} | {found['rows']:,}"
-                    print(f"| {kind} | {operation} | {counts} | {found['peak_mb']} | {found['cpu']} |", flush=True)
-                for table in scratch.iterdir():
-                    shutil.rmtree(table)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    settings = {"hoodie.memory.merge.max.size": options.limit_mb << 20}
+    if options.index:
+        settings["hoodie.index.type"] = options.index
+    with tempfile.TemporaryDirectory(prefix="bench-write-memory-", dir=options.scratch) as scratch:
+        print(
+            "| table | operation | rows of it | rows written | peak MB | CPU s |\n|---|---|---|---|---|---|", flush=True
+        )
+        for begun, found in measured(__file__, options, Path(scratch), {}, settings):
+            print(f"{begun} {found['peak_mb']} | {found['cpu']} |", flush=True)
 
 
 if __name__ == "__main__":
