@@ -301,7 +301,7 @@ class TableRetention(TableWriting, TableRewriting):
         """
         from hudi_py.config.expiry import expiry_config_with
         from hudi_py.services.expiry.plan import ExpiryReport
-        from hudi_py.writing.commit_words import commit_words
+        from hudi_py.writing.commit_words import expiry_words
 
         check_flags(dry_run=dry_run)
         config = expiry_config_with(self.settings, **options)
@@ -311,7 +311,7 @@ class TableRetention(TableWriting, TableRewriting):
         if dry_run or not plan.expired:
             return report
         warn_of_time_to_come(now, self._store.clock, "expiry of partitions")
-        words = commit_words(extra_metadata={"hudi_py.expiry": plan.rule})
+        words = expiry_words(plan.rule)
         written = self._changed_by(
             lambda writer: writer.drop_partitions(
                 plan.expired, words, lambda: service.refuse_changed(plan.expired), is_service=True

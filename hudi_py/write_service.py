@@ -63,7 +63,7 @@ from hudi_py.write_job import job_of
 from hudi_py.write_target import WRITE_USE, WriteTarget, columns_needed
 from hudi_py.writing.anywhere import global_index_of
 from hudi_py.writing.bulk import require_layout
-from hudi_py.writing.commit_words import NO_WORDS, CommitWords, commit_words, copied_settings
+from hudi_py.writing.commit_words import NO_WORDS, CommitWords, copied_settings, expiry_words
 from hudi_py.writing.generated_keys import require_keys
 from hudi_py.writing.incoming import IncomingRows
 from hudi_py.writing.options import check_options
@@ -311,7 +311,7 @@ class WriteService:
             plan = service.plan()
             if not plan.expired:
                 return ()
-            words = commit_words(extra_metadata={"hudi_py.expiry": plan.rule})
+            words = expiry_words(plan.rule)
             self._drop_partitions(plan.expired, words, lambda: service.refuse_changed(plan.expired), is_service=True)
         except ConflictError as error:  # rows came into one of them, or another process drops them
             log.info("write.services.superseded", instant=commit, why=str(error))

@@ -26,13 +26,17 @@ from hudi_py.timeline.archive import archived_commits, has_archive, is_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.row_schema import IDS_ENTRY
 from hudi_py.timeline.timeline import Timeline
-from hudi_py.txn.touched import LOOKED_UP, READS_WIDELY
 from hudi_py.writing.result import WriteResult
 
 KEYS_ENTRY: Final = "hudi_py.write.keys"
-_OURS: Final = frozenset({"schema", IDS_ENTRY, KEYS_ENTRY, LOOKED_UP, READS_WIDELY})
+_EXPIRY_ENTRY: Final = "hudi_py.expiry"
+_OURS: Final = "hudi_py."
+"""How the names of entries begin that only hudi_py writes: a foreign one would count as a written key, for instance."""
+_HUDIS: Final = frozenset({"schema", IDS_ENTRY})
+"""What each reader takes the columns from."""
 # A long of Java, for programs of Hudi's world that read the commit.
 _VERSION_MAX: Final = (1 << 63) - 1
+_TAKEN: Final = "where hudi_py itself sets what this name says; use another name"
 
 _Versions = dict[str, tuple[int, str]]
 """Application to its newest version and the requested time of its commit."""
@@ -104,7 +108,7 @@ def commit_words(
         retries: Whole number of at least 0; None for the number in the settings.
 
     Raises:
-        ConfigError: One of them has another form, or a name is used by hudi_py.
+        ConfigError: One of them has another form, or a name is set by hudi_py itself.
     """
     key = None if write_key is None else _checked_key(write_key)
     check_kinds(Mapping, "a dictionary of texts", extra_metadata=extra_metadata)
@@ -112,18 +116,40 @@ def commit_words(
     for name, text in extra.items():
         if not all(isinstance(each, str) for each in (name, text)) or not name:
             raise ConfigError(f"extra_metadata has {name!r}: {text!r}; names and values are texts")
-        if name in _OURS:
-            raise ConfigError(f"extra_metadata has {name!r}, which hudi_py sets in every commit; use another name")
+        if is_taken(name):
+            raise ConfigError(f"extra_metadata has {name!r}, {_TAKEN}")
     # By type, because True is an int, too.
     if retries is not None and (type(retries) is not int or retries < 0):
         raise ConfigError(f"retries={retries!r}; give a whole number of at least 0")
     return CommitWords(key=key, extra=extra, retries=retries)
 
 
+def expiry_words(rule: str) -> CommitWords:
+    """Return the entry of a commit that drops partitions by this *rule* of expiry."""
+    return CommitWords(extra={_EXPIRY_ENTRY: rule})
+
+
+def is_taken(name: str) -> bool:
+    """Whether an entry of a commit with this name is set by hudi_py, and none of a user."""
+    return name in _HUDIS or name.startswith(_OURS)
+
+
 def copied_settings(settings: Settings) -> dict[str, str]:
-    """Return the settings that every commit repeats, as ``hoodie.datasource.write.commitmeta.key.prefix`` says."""
+    """
+    Return the settings that every commit repeats, as ``hoodie.datasource.write.commitmeta.key.prefix`` says.
+
+    Raises:
+        ConfigError: One of them has a name that hudi_py uses.
+    """
     prefix = settings[keys.COMMIT_METADATA_PREFIX]
-    return {name: settings.text(name) for name in settings if name.startswith(prefix)}
+    copied = {name: settings.text(name) for name in settings if name.startswith(prefix)}
+    taken = sorted(filter(is_taken, copied))
+    if taken:
+        raise ConfigError(
+            f"the setting {taken[0]!r} begins with {prefix!r}, so {keys.COMMIT_METADATA_PREFIX.name} puts it into each "
+            f"commit, {_TAKEN}"
+        )
+    return copied
 
 
 def parse_write_key(text: str) -> tuple[str, int]:

@@ -13,6 +13,7 @@ from hudi_py.formats.bloom import BloomKind, BloomSizing
 from hudi_py.rows.base_file import BaseFileOptions
 from hudi_py.rows.log_file import LogFileOptions
 from hudi_py.writing.assign import SizingLimits
+from hudi_py.writing.commit_words import copied_settings
 
 
 def check_options(settings: Settings) -> None:
@@ -24,6 +25,7 @@ def check_options(settings: Settings) -> None:
     """
     base_file_options(settings)
     bulk_insert_layout(settings)
+    copied_settings(settings)
     if compacts_after_writes(settings):
         compaction_config(settings)
     check_inline_clustering(settings)

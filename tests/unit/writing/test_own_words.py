@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pytest
 
+import hudi_py
 from hudi_py.errors import ConfigError
 from support import writes
 
@@ -52,10 +53,47 @@ def test_each_operation_stores_them(version, kind, operation):
     assert words_of(other.refresh()) == {"other": "no word"}
 
 
-@pytest.mark.parametrize("words", [{"schema": "x"}, {"hudi_py.write.keys": "{}"}, {"run": 7}, {"": "x"}, ["run"]])
+TAKEN = ("schema", "latest_schema", "hudi_py.write.keys", "hudi_py.write.reads", "hudi_py.expiry")
+
+
+@pytest.mark.parametrize("words", [*({name: "{}"} for name in TAKEN), {"run": 7}, {"": "x"}, ["run"]])
 def test_words_that_cannot_stand_are_refused(words):
     """The names that readers rely on stay theirs, and every value is a text."""
     storage = writes.create_table(9)
     with pytest.raises(ConfigError, match="extra_metadata"):
         writes.open_table(storage).upsert(ROWS, extra_metadata=words)
     assert not writes.open_table(storage).timeline.completed()
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_settings_do_not_become_words_that_cannot_stand(tmp_path, name):
+    """A copied `hudi_py.write.keys` would count as a written key, `latest_schema` make the table unreadable."""
+    settings = {
+        **SETTINGS,
+        "hoodie.datasource.write.commitmeta.key.prefix": name[:3],
+        name: '{"loader":[9,"20200101000000000"]}',
+        "hoodie_py.conf.allow.unknown": True,
+    }
+    refused = pytest.raises(ConfigError, match=rf"{name}.*begins with.*commitmeta\.key\.prefix.*another name")
+    with refused:
+        hudi_py.write(tmp_path / "t", ROWS, settings={**settings, "hoodie.table.name": "t"})
+    assert not (tmp_path / "t").exists()
+    storage = writes.create_table(9)
+    writes.upsert(storage, writes.OLD)
+    before = storage.files()
+    for change in OPERATIONS.values():
+        with refused:
+            change(writes.open_table(storage, **settings))
+    assert storage.files() == before
+
+
+def test_checkpoints_of_streams_are_words():
+    """Hudi's streamer goes on from what the newest commit says."""
+    names = ("deltastreamer.checkpoint.key", "streamer.checkpoint.key.v2", "_hudi_streaming_sink_checkpoint")
+    storage = writes.create_table(9)
+    words = {name: f"{number}:0" for number, name in enumerate(names)}
+    writes.open_table(storage).upsert(ROWS, extra_metadata=words)
+    assert words_of(writes.open_table(storage)) == words
+    prefix = {"hoodie.datasource.write.commitmeta.key.prefix": "deltastreamer."}
+    writes.open_table(storage, **prefix, **{names[0]: "topic,0:9"}).upsert(ROWS)
+    assert words_of(writes.open_table(storage)) == {names[0]: "topic,0:9"}
