@@ -86,6 +86,11 @@ def row_stream(data: Any) -> RowStream | None:
         found = read_once(reader.schema, reader)
     elif isinstance(data, Iterator):
         first = next(data, None)
+        if first is None:
+            raise ConfigError(
+                f"the {type(data).__name__} gave no batch of rows, so their columns are not known; give an Arrow table "
+                "without rows to write none"
+            )
         if not isinstance(first, pa.RecordBatch):
             raise ConfigError(f"rows are given as {_FORMS}, not as {type(data).__name__}")
         found = read_once(first.schema, itertools.chain([first], data))

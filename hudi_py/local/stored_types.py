@@ -16,6 +16,7 @@ import pyarrow as pa
 from hudi_py.errors import WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.conform import conform_array, lists_in_turn
+from hudi_py.formats.map_keys import refuse_repeated_keys
 from hudi_py.formats.texts import refuse_broken_texts
 
 _WIDER: Final[Mapping[pa.DataType, pa.DataType]] = {
@@ -42,7 +43,7 @@ def stored_types(table: pa.Table) -> pa.Table:
     Return the rows with types that can be stored; columns that have no such type stay as they are.
 
     Raises:
-        WriteError: A value would be changed, such as a time with nanoseconds, or a text is none.
+        WriteError: A value would be changed, such as a time with nanoseconds, a text is none, or a map has a key twice.
     """
     for position, field in enumerate(table.schema):
         wanted = _stored_type_of(field)
@@ -53,6 +54,7 @@ def stored_types(table: pa.Table) -> pa.Table:
             table = table.set_column(position, field.with_type(wanted), column)
         # Only now: what is hidden below nulls may be anything, and is gone.
         refuse_broken_texts(table.column(position), field.name)
+        refuse_repeated_keys(table.column(position), field.name)
     return table
 
 

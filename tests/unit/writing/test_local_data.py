@@ -133,6 +133,12 @@ def test_other_forms_are_refused(data):
         arrow_table(data)
 
 
+def test_a_generator_without_batches_is_refused_as_such(tmp_path):
+    """Its columns are not known; the refusal named the type of the generator."""
+    with pytest.raises(ConfigError, match="generator gave no batch"):
+        hudi_py.write(tmp_path / "t", (batch for batch in ()), settings=SETTINGS)
+
+
 def test_damaged_file_is_named(tmp_path):
     """An error names the file, not only what Arrow thinks of it."""
     (tmp_path / "a.parquet").write_bytes(b"no parquet")
@@ -274,6 +280,7 @@ NOT_READ_AGAIN = {
     "very deep": (
         pa.nulls(2, reduce(lambda inner, _: pa.struct([("a", inner)]), range(2000), pa.int64())), "nested too deep"
     ),
+    "map with a key twice": (pa.array([[("k", 1), ("k", 2)], None], pa.map_(pa.string(), pa.int32())), "key 'k' twice"),
     "wide": (pa.nulls(2, pa.struct([(f"c{number}", pa.int8()) for number in range(20_000)])), "more than 20000"),
 }  # fmt: skip
 

@@ -1,0 +1,65 @@
+"""Maps that have a key twice: Arrow allows them, but programs of Hudi's world keep one value, or show the first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_py.errors import WriteError
+from hudi_py.formats.arrow_types import compute
+from hudi_py.formats.conform import entries_of
+
+
+def refuse_repeated_keys(column: Any, name: str) -> None:
+    """
+    Look through a column, at any depth.
+
+    Args:
+        column: An array, or a chunked one.
+        name: Of the column.
+
+    Raises:
+        WriteError: A map has a key twice. Names the column and the key.
+    """
+    if _has_maps(column.type):
+        for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+            _look_through(chunk, name)
+
+
+def _has_maps(arrow: Any) -> bool:
+    return isinstance(arrow, pa.MapType) or any(_has_maps(arrow.field(at).type) for at in range(arrow.num_fields))
+
+
+def _look_through(array: Any, path: str) -> None:
+    if not _has_maps(array.type):
+        return
+    if isinstance(array, pa.MapArray):
+        entries: Any = array.cast(entries_of(array.type))
+        names, values = entries.flatten().flatten()
+        # Null maps have none, whatever lies below them.
+        lengths: Any = compute.fill_null(compute.list_value_length(entries), 0)
+        _refuse(np.repeat(np.arange(len(array)), lengths.to_numpy()), names, path)
+        _look_through(values, f"{path}.value")
+    elif isinstance(array, pa.StructArray):
+        for field, child in zip(array.type, array.flatten(), strict=True):
+            _look_through(child, f"{path}.{field.name}")
+    else:
+        _look_through(array.flatten(), f"{path}.element")
+
+
+def _refuse(maps: np.typing.NDArray[np.int64], names: Any, path: str) -> None:
+    """*names* are the keys of all maps, *maps* the place of the map that each one belongs to."""
+    if not pa.types.is_string(names.type) or len(names) == 0:  # other keys are refused for their type
+        return
+    encoded: Any = names.dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    pairs = np.sort(maps * len(encoded.dictionary) + codes)
+    repeated = pairs[1:][pairs[1:] == pairs[:-1]]
+    if len(repeated):
+        key = encoded.dictionary[int(repeated[0]) % len(encoded.dictionary)].as_py()
+        raise WriteError(
+            f"column {path!r} has a map with the key {key!r} twice, of which Apache Hudi keeps only one value; nothing "
+            "was committed. Decide which one it is"
+        )
