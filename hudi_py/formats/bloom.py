@@ -137,6 +137,29 @@ class BloomFilter:
         """Number of rows; 1 for SIMPLE."""
         return len(self._rows)
 
+    def carried_on(self, sizing: BloomSizing, count: int) -> BloomFilter | None:
+        """
+        Return this filter as one to which more keys can be added, without hashing those that it has again.
+
+        Args:
+            sizing: What the filter of the next file has to be like.
+            count: Number of keys, with repetitions, that it has to have.
+
+        Returns:
+            None if a new filter to which *count* keys were added would be another one, or if this one does not say how
+            many it has: then it has to be built anew.
+        """
+        if BloomKind.SIMPLE in (self.kind, sizing.kind):
+            return None
+        full_rows = self.row_count - 1
+        has_all = self.entries_per_row * full_rows + self._entries_in_row == count
+        is_alike = (self.bits, self.hashes, self.entries_per_row) == (sizing.bits, sizing.hashes, sizing.entries)
+        # Behind the maximum, where a key goes depends on all before it; and with another one, rows may be too many.
+        is_over = self._entries_in_row > sizing.entries or (
+            full_rows > 0 and sizing.entries * full_rows >= sizing.entries_max
+        )
+        return attrs.evolve(self, entries_max=sizing.entries_max) if has_all and is_alike and not is_over else None
+
     def add(self, keys: Column) -> None:
         """
         Add keys. If the filter has several rows, the order of the keys decides the row of a key.

@@ -24,9 +24,9 @@ from hudi_py.formats.arrow_types import Array, Field
 from hudi_py.formats.bloom import BloomFilter, BloomKind, BloomSizing
 from hudi_py.formats.conform import refuse_null_elements
 from hudi_py.formats.key_order import from_java_order, key_range
-from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import meta_fields, with_meta_fields
 from hudi_py.rows.column_ranges import ColumnRange, RangeCollector
+from hudi_py.rows.repeats import columns_without_repeats
 from hudi_py.rows.written import FileTarget, sequence_numbers
 
 BLOOM_KEY: Final = "org.apache.hudi.bloomfilter"
@@ -41,7 +41,6 @@ WRITER_MODEL_KEY: Final = "writer.model.name"
 _LEVELS: Final = {"gzip": 3}
 _CODECS: Final = {"uncompressed": "none", "none": "none", "gzip": "gzip", "snappy": "snappy", "zstd": "zstd"}
 _CONSTANT: Final = pa.dictionary(pa.int32(), pa.string())  # one value per file costs 4 bytes a row, not its length
-_FEW_DISTINCT: Final = frozenset(META_COLUMNS) - {"_hoodie_commit_seqno", "_hoodie_record_key"}
 
 
 def _codec(name: str) -> str:
@@ -93,6 +92,8 @@ class BaseFileWriter:
         options: Layout.
         first_row_index: Where the row numbers inside the sequence numbers start. A task that writes several files
             goes on counting, so that its sequence numbers stay unique.
+        known: Filter that has the keys of all rows that `write_rows` will be given, see `BloomFilter.carried_on`; it
+            is changed.
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class BaseFileWriter:
         avro_schema: str,
         options: BaseFileOptions,
         first_row_index: int = 0,
+        known: BloomFilter | None = None,
     ) -> None:
         self.target = target
         self.num_rows = 0
@@ -110,7 +112,8 @@ class BaseFileWriter:
         self._first_row_index = first_row_index
         self._schema = pa.schema([*_stored_meta_fields(), *schema])
         self._avro_schema = avro_schema
-        self._bloom = BloomFilter.sized(options.bloom)
+        self._has_old_keys = known is not None
+        self._bloom = BloomFilter.sized(options.bloom) if known is None else known
         self._key_range: tuple[bytes, bytes] | None = None
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
@@ -118,7 +121,7 @@ class BaseFileWriter:
         self._sink = _CountingSink(sink)
         self._footers: list[pq.FileMetaData] = []
         self._ranges = RangeCollector(self._schema, options.ranged)
-        self._writer = open_parquet(self._sink, self._schema, options, self._footers)
+        self._writer: Any = None  # opened with the first row group, whose values decide about dictionaries
 
     def write_new(self, rows: pa.RecordBatch, keys: Array, start: int | None = None) -> None:
         """
@@ -135,10 +138,17 @@ class BaseFileWriter:
         refuse_null_elements(rows)
         count = len(keys)
         numbers = self.sequence_numbers(count) if start is None else sequence_numbers(self.target, start, count)
-        self.write_rows(rows, keys, self.commit_times(count), numbers)
+        self._bloom.add(keys)
+        self._write(rows, keys, self.commit_times(count), numbers)
 
     def write_rows(self, rows: pa.RecordBatch, keys: Array, commit_times: Array, sequence_numbers: Array) -> None:
         """Write rows with given commit times and sequence numbers: rows that a merge copies keep theirs."""
+        # Of copied rows, too: readers ask the filter about every row of the file, not only about new ones.
+        if not self._has_old_keys:
+            self._bloom.add(keys)
+        self._write(rows, keys, commit_times, sequence_numbers)
+
+    def _write(self, rows: pa.RecordBatch, keys: Array, commit_times: Array, sequence_numbers: Array) -> None:
         count = len(keys)
         if not count:
             return
@@ -146,9 +156,6 @@ class BaseFileWriter:
         partition_paths = _constant(self.target.partition_path, count)
         columns = [commit_times, sequence_numbers, keys, partition_paths, file_names, *rows.columns]
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        # Of copied rows, too: readers ask the filter and the range about every row of the file, not only about new
-        # ones.
-        self._bloom.add(keys)
         self._key_range = _widest(self._key_range, key_range(keys))
         self._ranges.add(batch)
         self.num_rows += count
@@ -176,6 +183,7 @@ class BaseFileWriter:
         """Write the waiting rows as a row group."""
         if self._pending:
             table = pa.Table.from_batches(self._pending, schema=self._schema)
+            self._open(table)
             self._writer.write_table(table, row_group_size=table.num_rows)
             self._flushed_arrow_bytes += self._pending_bytes
             self._pending, self._pending_bytes = [], 0
@@ -183,6 +191,7 @@ class BaseFileWriter:
     def close(self) -> int:
         """Write the last row group and the footer; return the file's size in bytes. The sink stays open."""
         self.flush()
+        self._open(self._schema.empty_table())
         # Only now: the filter and the key range cover all rows, and Parquet's footer is written at the end.
         self._writer.add_key_value_metadata(self._footer())
         self._writer.close()
@@ -195,8 +204,13 @@ class BaseFileWriter:
     def abandon(self) -> None:
         """Write nothing more, not even a footer: the file stays torn."""
         self._sink.abandoned = True
-        with suppress(RuntimeError):  # PyArrow asks for the footer, which a writer that failed to close does not have
-            self._writer.close()
+        if self._writer is not None:
+            with suppress(RuntimeError):  # PyArrow asks for the footer, which a writer that failed to close has not
+                self._writer.close()
+
+    def _open(self, first: pa.Table) -> None:
+        if self._writer is None:
+            self._writer = open_parquet(self._sink, first, self._options, self._footers)
 
     def _footer(self) -> dict[str, str]:
         footer = {
@@ -236,19 +250,25 @@ def _widest(old: tuple[bytes, bytes] | None, new: tuple[bytes, bytes] | None) ->
 
 
 def open_parquet(
-    sink: Any, schema: pa.Schema, options: BaseFileOptions, footers: list[pq.FileMetaData] | None = None
+    sink: Any, first: pa.Table, options: BaseFileOptions, footers: list[pq.FileMetaData] | None = None
 ) -> Any:
-    """Open the Parquet writer with everything that readers of Hudi depend on spelled out."""
+    """
+    Open the Parquet writer with everything that readers of Hudi depend on spelled out.
+
+    Args:
+        sink: Binary stream.
+        first: The first rows that will be written, in the schema of the file; empty if there are none.
+        options: Layout.
+        footers: Takes the footer of the closed file.
+    """
     make: Any = pq.ParquetWriter
     level = options.compression_level
     return make(
         sink,
-        schema,
+        first.schema,
         compression=options.compression,
         compression_level=_LEVELS.get(options.compression) if level is None else level,
-        # Keys and sequence numbers differ in every row, so a dictionary of them would only cost time and memory.
-        use_dictionary=options.has_dictionaries
-        and [path for field in schema for path in _leaf_paths(field, field.name) if _has_repeats(path)],
+        use_dictionary=options.has_dictionaries and _with_dictionary(first),
         data_page_size=options.page_bytes,
         data_page_version="1.0",
         version="2.6",
@@ -259,8 +279,10 @@ def open_parquet(
     )
 
 
-def _has_repeats(path: str) -> bool:
-    return path in _FEW_DISTINCT or path not in META_COLUMNS
+def _with_dictionary(first: pa.Table) -> list[str]:
+    # Where nearly every row has another value, a dictionary costs a third more bytes and half more time.
+    plain = {"_hoodie_commit_seqno", "_hoodie_record_key", *columns_without_repeats(first)}
+    return [path for field in first.schema for path in _leaf_paths(field, field.name) if path not in plain]
 
 
 def _leaf_paths(field: Field, path: str) -> list[str]:

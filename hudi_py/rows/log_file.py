@@ -309,8 +309,9 @@ def pieces_of(rows: pa.RecordBatch) -> Iterator[tuple[int, int]]:
 
 def _parquet(rows: pa.RecordBatch, schema_text: str, options: BaseFileOptions) -> bytes:
     out = io.BytesIO()
-    with open_parquet(out, rows.schema, options) as writer:
-        writer.write_batch(rows)
+    table = pa.Table.from_batches([rows])
+    with open_parquet(out, table, options) as writer:
+        writer.write_table(table)
         # Hudi reads the columns of a Parquet block by this schema.
         writer.add_key_value_metadata({AVRO_SCHEMA_KEY: schema_text})
     return out.getvalue()

@@ -41,7 +41,6 @@ class FileFooter:
 
     Args:
         num_rows: Rows in the file.
-        size_bytes: Size of the file.
         min_key, max_key: Smallest and largest record key in Java's order; None without rows, or if not recorded.
         bloom_text: The Bloom filter in Base64; None if the file has no filter.
         bloom_type: Its type code; None means SIMPLE.
@@ -49,7 +48,6 @@ class FileFooter:
     """
 
     num_rows: int
-    size_bytes: int
     min_key: str | None = None
     max_key: str | None = None
     bloom_text: str | None = attrs.field(default=None, repr=False)
@@ -132,7 +130,7 @@ def read_footer(stream: BinaryIO) -> FileFooter:
     Raises:
         CorruptMetadata: It is not a Parquet file.
     """
-    return _footer_of(open_base_file(stream), stream.seek(0, 2))
+    return footer_of(open_base_file(stream))
 
 
 def read_keys(stream: BinaryIO) -> ChunkedArray:
@@ -166,7 +164,7 @@ def lookup_keys(stream: BinaryIO, keys: Array, *, is_near: bool = False) -> npt.
     if is_near and file.metadata.num_rows <= _FEW_ROWS:
         found = np.ones(len(keys), dtype=np.bool_)
     else:
-        found = _footer_of(file, stream.seek(0, 2)).might_contain(keys)
+        found = footer_of(file).might_contain(keys)
     if found.any():
         stored = file.read(columns=[_KEY_COLUMN]).column(0)
         # A filter has false positives, so what passed it is compared with the keys themselves.
@@ -184,13 +182,22 @@ def may_hold(file: Any, wanted: HashedKeys) -> bool:
         wanted: The keys.
     """
     try:
-        return _footer_of(file, 0).might_contain_any(wanted)
+        return footer_of(file).might_contain_any(wanted)
     except HudiError as error:
         log.warning("read.statistics.unusable", partition="the footer of a file", reason=str(error))
         return True
 
 
-def _footer_of(file: Any, size_bytes: int) -> FileFooter:
+def footer_of(file: Any) -> FileFooter:
+    """
+    Return the footer of an open base file.
+
+    Args:
+        file: A `pyarrow.parquet.ParquetFile`.
+
+    Raises:
+        CorruptMetadata: Its own words are no text.
+    """
     raw: dict[bytes, bytes] = file.metadata.metadata or {}
     try:
         texts = {key: value.decode() for key in _FOOTER_KEYS if (value := raw.get(key.encode())) is not None}
@@ -198,7 +205,6 @@ def _footer_of(file: Any, size_bytes: int) -> FileFooter:
         raise CorruptMetadata(f"the footer of a base file has bytes that are no text: {error.reason}") from error
     return FileFooter(
         num_rows=file.metadata.num_rows,
-        size_bytes=size_bytes,
         min_key=texts.get(MIN_KEY),
         max_key=texts.get(MAX_KEY),
         # Files of releases from before Apache have the filter under the name of that time.

@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_py.errors import CorruptMetadata
+from hudi_py.errors import CorruptMetadata, HudiError
 from hudi_py.formats.arrow_types import Array, compute
+from hudi_py.formats.bloom import BloomFilter
 from hudi_py.formats.conform import refuse_null_elements
 from hudi_py.formats.meta_columns import META_COLUMNS
 from hudi_py.formats.record_schema import meta_fields
@@ -28,7 +29,7 @@ from hudi_py.formats.stored_values import conform_stored
 from hudi_py.model.files import BaseFile
 from hudi_py.rows.base_file import BaseFileOptions, BaseFileWriter
 from hudi_py.rows.change_log_file import ChangeLogEncoder
-from hudi_py.rows.lookup import open_base_file
+from hudi_py.rows.lookup import footer_of, open_base_file
 from hudi_py.rows.precedence import MergeRules, combine_before_write, incoming_wins, refuse_null_ordering
 from hudi_py.rows.written import NO_KEYS, FileTarget, KeyChanges, WrittenFile, of_their_own, written_file
 from hudi_py.runtime.clock import MONOTONIC, Seconds
@@ -54,6 +55,11 @@ class RowChanges:
     rows: pa.RecordBatch
     keys: Array
     deletes: Array | None = None
+
+    @property
+    def has_deletes(self) -> bool:
+        """Whether a row is a delete."""
+        return self.deletes is not None and bool(compute.any(self.deletes).as_py())
 
 
 def key_deletes(keys: Array, schema: pa.Schema) -> RowChanges:
@@ -141,7 +147,8 @@ def merge_base_file(
     stored_schema = pa.schema([*meta_fields(), *schema])
     # A column whose name is damaged would be rewritten as nulls.
     file = open_base_file(source, stored_schema)
-    writer = BaseFileWriter(sink, target, schema, avro_schema, options, first_row_index)
+    known = None if changes.has_deletes else _known_keys(file, options)
+    writer = BaseFileWriter(sink, target, schema, avro_schema, options, first_row_index, known)
     try:
         merge = _Merge(changes, rules, writer, change_log, tracks_keys=options.tracks_keys)
         for group in range(file.num_row_groups):
@@ -174,6 +181,15 @@ def merge_base_file(
         ranges=writer.ranges(),
         keys=merge.key_changes() if options.tracks_keys else None,
     )
+
+
+def _known_keys(file: Any, options: BaseFileOptions) -> BloomFilter | None:
+    """The filter of the old file where the new one, which has all its rows, can go on with it."""
+    try:
+        bloom = footer_of(file).bloom()
+    except HudiError:  # nothing of it is needed
+        return None
+    return None if bloom is None else bloom.carried_on(options.bloom, file.metadata.num_rows)
 
 
 class _Merge:

@@ -131,6 +131,24 @@ def test_parsing_and_formatting_are_inverse(keys, sizing):
     assert parsed.might_contain(pa.array([*keys, "one more"])).all()
 
 
+@given(keys=KEYS, more=KEYS, made=SIZINGS, wanted=SIZINGS, is_same=st.booleans(), lacking=st.sampled_from([0, 0, 1]))
+def test_a_filter_that_is_carried_on_is_the_one_built_anew(keys, more, made, wanted, is_same, lacking):
+    """Bit for bit, with the keys of both files; where it would be another one, or lacks keys, it is not carried on."""
+    wanted = made if is_same else wanted
+    old = BloomFilter.sized(made)
+    old.add(pa.array(keys[lacking:], pa.string()))
+    stored = BloomFilter.parse(old.to_text(), None if made.kind is BloomKind.SIMPLE else made.kind.value)
+    carried = stored.carried_on(wanted, len(keys))
+    is_whole = made.kind is BloomKind.DYNAMIC_V0 and len(keys) <= made.entries and not (lacking and keys)
+    if carried is None:
+        assert not (is_same and is_whole)
+        return
+    carried.add(pa.array(more, pa.string()))
+    anew = BloomFilter.sized(wanted)
+    anew.add(pa.array([*keys, *more], pa.string()))
+    assert anew.to_text() == carried.to_text()
+
+
 def test_default_size_is_hudis():
     """60000 keys at one in a billion: the figures of the format description."""
     assert (2587966, 30) == (BloomSizing().bits, BloomSizing().hashes)

@@ -125,6 +125,35 @@ def test_row_groups_bound_the_memory(files):
     assert 500 == sum(sizes)
 
 
+def test_only_columns_with_repetitions_have_a_dictionary(files):
+    """In one in which nearly each row has a value of its own, it would cost bytes and time."""
+    count = 6000
+    names = {
+        "own": pa.int64(),
+        "few": pa.int64(),
+        "runs": pa.string(),
+        "half": pa.float64(),
+        "list": pa.list_(pa.int64()),
+    }
+    schema = pa.schema([("id", pa.string()), *names.items()])
+    rows = [
+        {"id": f"k{n}", "own": n * n, "few": n % 99, "runs": f"r{n // 4}", "half": n % (count // 2), "list": [n]}
+        for n in range(count)
+    ]
+    encodings = {}
+    for has_dictionaries in (True, False):
+        options = attrs.evolve(files.OPTIONS, has_dictionaries=has_dictionaries)
+        data = files.write(rows, schema=schema, options=options, per_batch=count)
+        group = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
+        encodings[has_dictionaries] = {
+            column.path_in_schema
+            for column in map(group.column, range(group.num_columns))
+            if "RLE_DICTIONARY" in column.encodings
+        }
+    with_few = {"_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_file_name", "few", "runs", "half"}
+    assert {True: {*with_few, "list.list.element"}, False: set()} == encodings
+
+
 @pytest.mark.parametrize("row", [{"id": "a", "v": [None]}, {"id": "", "v": []}])
 def test_rows_that_hudi_could_not_carry_on_are_refused(files, row):
     """A null in a list, an empty key."""

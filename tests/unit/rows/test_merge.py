@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_py.errors import CorruptMetadata, WriteError
+from hudi_py.formats.bloom import BloomFilter, BloomSizing
 from hudi_py.rows import merge as merge_module
 from hudi_py.rows.lookup import read_footer
 from hudi_py.rows.merge import combine_changes, key_deletes
@@ -20,6 +21,13 @@ RULES = [MergeRules(mode, ("ts",)) for mode in MergeMode]
 KEYS = st.integers(0, 11).map("k{:02}".format)
 ROW = st.fixed_dictionaries({"id": KEYS, "ts": st.integers(0, 3), "v": st.lists(st.text("xy", max_size=2), max_size=2)})
 COMMIT = st.lists(st.tuples(ROW, st.booleans()), max_size=10)
+
+
+def filter_of(sizing, keys):
+    """The filter of a file with these keys, in this order."""
+    bloom = BloomFilter.sized(sizing)
+    bloom.add(pa.array(list(keys), pa.string()))
+    return bloom
 
 
 def combined(rows, rules):
@@ -93,7 +101,28 @@ def test_merge_equals_a_dict(files, rules, rows_per_batch, first, commits):
     assert len(rows) == len({row["_hoodie_commit_seqno"] for row in rows})
     footer = read_footer(io.BytesIO(data))
     assert (min(model, default=None), max(model, default=None)) == (footer.min_key, footer.max_key)
-    assert footer.bloom().might_contain(pa.array(list(model), pa.string())).all()
+    assert filter_of(options.bloom, model).to_text() == footer.bloom_text
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        filter_of(BloomSizing(entries=7), "abc").to_text(),
+        filter_of(BloomSizing(entries=50), "ab").to_text(),
+        "of no form",
+        b"\xff",
+    ],
+    ids=["another size", "a key lacks", "damaged", "no text"],
+)
+def test_the_filter_has_every_key_whatever_the_old_one_was(files, old):
+    """Only a filter that counted as many keys as the old file has rows is gone on with."""
+    table = pq.read_table(io.BytesIO(files.write([{"id": key, "ts": 1, "v": []} for key in "abc"])))
+    sink = io.BytesIO()
+    words = {"org.apache.hudi.bloomfilter": old, "hoodie_bloom_filter_type_code": "DYNAMIC_V0"}
+    pq.write_table(table.replace_schema_metadata(words), sink, store_schema=False)
+    data, _ = files.merge(sink.getvalue(), [{"id": "d", "ts": 1, "v": []}], "20260101000000002", RULES[0])
+    footer = read_footer(io.BytesIO(data))
+    assert filter_of(files.OPTIONS.bloom, "abcd").to_text() == footer.bloom_text
 
 
 def test_copied_rows_keep_their_history(files):
