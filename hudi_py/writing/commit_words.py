@@ -192,7 +192,7 @@ def _versions(timeline: Timeline, contents: Contents) -> _Versions:
         if since is None:
             since = instant.requested_time if pending is None else pending[1]
         for application, version in versions.items():
-            if _stands(version[1], timeline, contents):
+            if _stands(version[1], instant.requested_time, timeline, contents):
                 _keep_larger(found, application, version)
             else:
                 undone.add(application)
@@ -201,21 +201,39 @@ def _versions(timeline: Timeline, contents: Contents) -> _Versions:
     if since is not None and first is not None and first <= since and undone <= found.keys():
         return found
     if has_archive(store.storage, store.config):
-        for commit in archived_commits(store.storage, store.config):
-            text = (commit.fields().get("extraMetadata") or {}).get(KEYS_ENTRY)
-            for application, version in _parsed(text, store.storage.root).items() if text else ():
-                if application != _SINCE and _stands(version[1], timeline, contents):
-                    _keep_larger(found, application, version)
+        _add_archived(found, timeline, contents)
     return found
 
 
-def _stands(time: str, timeline: Timeline, contents: Contents) -> bool:
-    """Whether the commit of that time was not undone: other commits may repeat its version."""
-    if any(each.requested_time == time for each in timeline.commits.completed()):
-        return True
-    first = timeline.first_not_savepointed
+def _add_archived(found: _Versions, timeline: Timeline, contents: Contents) -> None:
+    """Add what archived commits say; all of them are read once."""
     store = contents.store
-    return (first is not None and time < first) or is_archived(store.storage, store.config, time)
+    times = {each.requested_time for each in timeline.commits.completed()}
+    overtaken: set[tuple[str, tuple[int, str]]] = set()
+    for commit in archived_commits(store.storage, store.config):
+        times.add(commit.time)
+        text = (commit.fields().get("extraMetadata") or {}).get(KEYS_ENTRY)
+        versions = _parsed(text, store.storage.root) if text else {}
+        versions.pop(_SINCE, None)
+        for application, version in versions.items():
+            if version[1] <= commit.time:
+                _keep_larger(found, application, version)
+            else:
+                overtaken.add((application, version))
+    for application, version in overtaken:
+        if version[1] in times:
+            _keep_larger(found, application, version)
+
+
+def _stands(time: str, repeated_by: str, timeline: Timeline, contents: Contents) -> bool:
+    """
+    Whether the commit of that time was not undone: commits may repeat its version.
+
+    The newest commit is undone first, so one that was requested before a commit that stands was not undone.
+    """
+    if time <= repeated_by or any(each.requested_time == time for each in timeline.commits.completed()):
+        return True
+    return is_archived(contents.store.storage, contents.store.config, time)
 
 
 def _keep_larger(found: _Versions, application: str, version: tuple[int, str]) -> None:

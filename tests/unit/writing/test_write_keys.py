@@ -86,6 +86,22 @@ def test_a_key_whose_commit_was_rolled_back_counts_as_unused(version):
     assert insert(storage, "m", TWO).is_repeated
 
 
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_key_whose_commit_was_rolled_back_is_not_brought_back_by_archival(version):
+    """It stands in an archived commit that was requested earlier: counted as written, its rows would be lost."""
+    storage = overlapping(version)
+    newest = writes.open_table(storage).timeline.commits.completed()[-1].requested_time
+    writes.open_table(storage, **SEVERAL).rollback(newest)
+    for number in range(6):
+        writes.upsert(storage, [{"id": f"x{number}", "region": "us", "ts": 1}])
+    writes.open_table(storage, **SEVERAL).archive(keep_min_commits=2, keep_max_commits=3)
+    assert newest < writes.open_table(storage).timeline.commits.completed()[0].requested_time
+    assert insert(storage, "again", ONE).is_repeated
+    assert not insert(storage, "m", TWO).is_repeated
+    assert ("ap", "m", 1) in contents(storage)
+    assert insert(storage, "m", TWO).is_repeated
+
+
 def test_a_key_of_before_a_rolled_back_one_counts_again():
     """The older version of the same application stays known."""
     storage = table(9)
