@@ -22,6 +22,7 @@ from hudi_py.errors import ConfigError, CorruptMetadata
 from hudi_py.model.instant import Action
 from hudi_py.model.json_document import parse_json
 from hudi_py.model.records import CommitMetadata
+from hudi_py.runtime.log import log
 from hudi_py.timeline.archive import archived_commits, has_archive, is_archived
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.row_schema import IDS_ENTRY
@@ -73,6 +74,13 @@ class CommitWords:
         # Versions of an application rise, so a lower one has been written, too.
         if version > newest:
             return None
+        if version < newest:
+            # What is restarted repeats its last write; who begins at 0 again has forgotten what it wrote.
+            log.warning(
+                "write.key.older",
+                why=f"the rows of write key {application}:{version} were not written, because {application}:{newest} "
+                f"was committed before ({instant_time}); a stream with a new checkpoint needs another name",
+            )
         found = next(
             (instant for instant in timeline.commits.completed() if instant.requested_time == instant_time), None
         )

@@ -112,3 +112,14 @@ def test_a_key_of_before_a_rolled_back_one_counts_again():
     writes.open_table(storage, **SEVERAL).rollback(newest)
     assert insert(storage, "again", commit_words(("two", 1))).is_repeated
     assert not insert(storage, "m", commit_words(("two", 2))).is_repeated
+
+
+def test_an_older_version_is_told(caplog):
+    """A stream with a new checkpoint begins at 0 again: its batches were passed over without a word."""
+    storage = table(9)
+    insert(storage, "k", commit_words(("stream", 3)))
+    for version in (3, 0):
+        with caplog.at_level("WARNING", logger="hudi_py"):
+            assert insert(storage, "again", commit_words(("stream", version))).is_repeated
+    (told,) = (each for each in caplog.messages if "write.key.older" in each)
+    assert all(part in told for part in ("stream:0", "stream:3", "new checkpoint"))
