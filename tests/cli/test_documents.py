@@ -93,7 +93,8 @@ def test_a_bad_commit_is_undone(tmp_path):
     """The rows are those of the commit before; what it did is seen before that."""
     location = written(tmp_path)
     before, last = [each.requested_time for each in hudi_py.open_table(location).timeline.completed("commit")[-2:]]
-    words = {"BEFORE": before, "INSTANT": last, "CONDITION": "id = 'a'", "before.parquet": str(tmp_path / "b.parquet")}
+    files = {name: str(tmp_path / name) for name in ("before.parquet", "then.parquet")}
+    words = {"BEFORE": before, "INSTANT": last, "CONDITION": "id = 'a'", **files}
     shown = {}
     for line in steps("runbooks/undo-a-bad-commit.md"):
         if line.startswith("hudi-py rollback"):
@@ -121,6 +122,18 @@ def test_a_bad_commit_below_later_ones_is_written_over(tmp_path):
     assert rows() == {"a": 9, "b": 1, "c": 9, "d": 5}
     run("hudi-py write TABLE before.parquet --operation insert_overwrite", TABLE=location, **{"before.parquet": right})
     assert rows() == {"a": 1, "b": 1}
+
+
+def test_the_rows_of_a_time_come_back_without_a_restore(tmp_path):
+    """As a new commit, which leaves the files of the rows between where they are."""
+    location, then = written(tmp_path), str(tmp_path / "then.parquet")
+    [first, *_, last] = [each.requested_time for each in hudi_py.open_table(location).timeline.completed("commit")]
+    for line in steps("runbooks/undo-a-bad-commit.md"):
+        if "then.parquet" in line:
+            run(line, TABLE=location, BEFORE=first, **{"then.parquet": then})
+    table = hudi_py.open_table(location)
+    assert table.rows().to_arrow()["v"].to_pylist() == [0, 0]
+    assert table.rows(as_of=last).to_arrow()["v"].to_pylist() == [3, 3]
 
 
 def test_a_table_is_moved(tmp_path):
