@@ -16,6 +16,7 @@ import pyarrow.types as pat
 _BLOCKS: Final = 4
 _BLOCK_ROWS: Final = 1024  # whole runs of rows, because equal values often stand side by side
 _VALUES_PER_ROW: Final = 1.5
+_SAMPLE_BYTES_MAX: Final = 1 << 20  # of longer values a dictionary is full, and given up by Parquet, within the sample
 
 
 def columns_without_repeats(rows: pa.Table) -> set[str]:
@@ -35,7 +36,7 @@ def columns_without_repeats(rows: pa.Table) -> set[str]:
     return {
         field.name
         for field, column in zip(sample.schema, sample.columns, strict=True)
-        if _is_compared(field.type) and size - _distinct(column) <= repeats_max
+        if _is_compared(field.type) and column.nbytes <= _SAMPLE_BYTES_MAX and size - _distinct(column) <= repeats_max
     }
 
 
