@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from hudi_py.fsview.listing import Listing
 
 __all__ = ["OpenedTable"]
+_REHEARSED_BYTES_MAX: Final = 256 * 1024 * 1024
+"""What a rehearsal streams is the metadata table; its indexes may be larger than the memory of a small machine."""
 
 
 class OpenedTable(Shown):
@@ -327,6 +329,24 @@ class OpenedTable(Shown):
         clock = self._store.clock if now is None else FixedClock(now)
         # On the storage itself, so that a mistake in a dry run is an error instead of a change.
         return type(self)(ReadOnlyStorage(self.storage), settings=self.settings.as_dict(), clock=clock)
+
+    def rehearsed(self) -> Self:
+        """
+        Return the same table with what is changed kept in memory: a step of a dry run finds what those before it did.
+
+        The lock is taken for free, and a policy that is only tried stays in force.
+        """
+        from hudi_py.storage.rehearsal import RehearsalStorage
+
+        clock = self._store.clock
+        storage = RehearsalStorage(
+            self.storage, clock_ms=lambda: int(clock.now().timestamp() * 1000), bytes_max=_REHEARSED_BYTES_MAX
+        )
+        found = type(self)(storage, settings=self.settings.as_dict(), clock=clock)
+        found.settings, found._from_policy = self.settings, self._from_policy  # noqa: SLF001 - of the same class
+        store = found._store  # noqa: SLF001
+        store.deletion = attrs.evolve(store.deletion, policy=self._store.deletion.policy)
+        return found
 
     def rehearsal(self, now: datetime | None = None) -> Self:
         """

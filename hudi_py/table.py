@@ -17,6 +17,7 @@ from hudi_py.config.keys import READ_BYTES_MAX
 from hudi_py.config.settings import Settings
 from hudi_py.model.instant import Instant
 from hudi_py.runtime.clock import Clock
+from hudi_py.runtime.log import warnings_only
 from hudi_py.table_insight import TableInsight
 from hudi_py.table_leases import TableLeases
 from hudi_py.table_retention import TableRetention
@@ -386,7 +387,9 @@ class Table(TableRetention, TableInsight, TableLeases):
         A step that fails does not stop the others.
 
         Args:
-            dry_run: Only tell what is due; nothing is written.
+            dry_run: Only tell what would be done: the steps are rehearsed in memory, one after the other, so each finds
+                what those before it will have done. Nothing is written, and no time limit counts. Compaction and
+                clustering, which read and write rows, are planned only; what comes after a due one says so.
             max_deletes, max_bytes: Largest number of files, and of bytes, that all steps together delete; None for no
                 limit. The limits of the settings stay in force.
             max_duration: A span, or text as ``"90s"``, after which no step begins and the clean begins no deletion.
@@ -403,7 +406,12 @@ class Table(TableRetention, TableInsight, TableLeases):
 
         check_flags(dry_run=dry_run)
         budget = run_budget(self._store.clock, max_deletes, max_bytes, max_duration)
-        return run(works(self, budget), dry_run=dry_run, budget=budget)
+        if not dry_run:
+            return run(works(self, budget), budget=budget)
+        self._store.lock.examine()
+        with warnings_only():
+            budget = budget.without_time()
+            return run(works(self.rehearsed(), budget, rehearses=True), dry_run=True, budget=budget)
 
     def recover(self, *, dry_run: bool = False) -> tuple[RecoveryOutcome, ...]:
         """

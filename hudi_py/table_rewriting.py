@@ -62,7 +62,8 @@ class TableRewriting(TableView):
         from hudi_py.table_services import TableServices
         from hudi_py.txn.turns import taking_turns
 
-        is_alone = not beside and self.settings[keys.CONCURRENCY_MODE] == SINGLE_WRITER
+        is_single = self.settings[keys.CONCURRENCY_MODE] == SINGLE_WRITER
+        is_alone = is_single and not beside and not self.storage.capabilities.is_rehearsal
         with taking_turns(self.storage.root) if is_alone else nullcontext():
             try:
                 result = action()

@@ -332,7 +332,8 @@ class WriteService:
 
         # Around the whole attempt, with the look at the table before it and the services behind it. Writers that look
         # for conflicts run beside each other.
-        with nullcontext() if concurrency.is_shared else taking_turns(self._storage.root):
+        is_alone = not concurrency.is_shared and not self._storage.capabilities.is_rehearsal
+        with taking_turns(self._storage.root) if is_alone else nullcontext():
             return repeated(
                 attempt,
                 concurrency,

@@ -23,7 +23,7 @@ _FILES_SHOWN_MAX: Final = 50
 
 @click.command()
 @click.argument("table", shell_complete=complete.tables)
-@click.option("--dry-run", is_flag=True, help="Show what is due and why; nothing is written.")
+@click.option("--dry-run", is_flag=True, help="Show, step by step, what would be done and why; nothing is written.")
 @click.option(
     "--max-deletes",
     type=click.IntRange(min=1),

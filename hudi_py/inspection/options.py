@@ -113,13 +113,11 @@ class Common:
         Raises:
             ConfigError: The settings name an unknown lock provider, as a real run would be refused for.
         """
-        from hudi_py.storage.rehearsal import RehearsalStorage
-
         opened = self.open(location)
         if not dry_run:
             return opened
         opened.rehearsal()
-        return type(opened)(RehearsalStorage(opened.storage), settings=self.settings)
+        return opened.rehearsed()
 
     @property
     def overlooks_now(self) -> bool:

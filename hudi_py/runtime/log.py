@@ -8,11 +8,27 @@ because a command that logs nothing should not wait for the import.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import logging
+
+
+_is_muted: ContextVar[bool] = ContextVar("hudi_py_log_muted", default=False)
+
+
+@contextmanager
+def warnings_only() -> Iterator[None]:
+    """Leave out the events below warnings: of what is only rehearsed they would tell as if it were done."""
+    token = _is_muted.set(True)
+    try:
+        yield
+    finally:
+        _is_muted.reset(token)
 
 
 class Log:
@@ -28,7 +44,7 @@ class Log:
     @property
     def is_heard(self) -> bool:
         """Whether events of level info are recorded; if not, callers can save the work of counting for them."""
-        return _logger().isEnabledFor(20)
+        return not _is_muted.get() and _logger().isEnabledFor(20)
 
     def debug(self, event: str, **fields: Any) -> None:
         self._emit("debug", event, fields)
@@ -44,7 +60,8 @@ class Log:
 
         logger = _logger()
         # Asked first, because rendering costs more than most of what is logged.
-        if not logger.isEnabledFor(getattr(logging, level.upper())):
+        number: int = getattr(logging, level.upper())
+        if not logger.isEnabledFor(number) or (_is_muted.get() and number < logging.WARNING):
             return
         import structlog
 

@@ -21,7 +21,7 @@ from hudi_py.runtime.clock import MONOTONIC, SLEEP, Clock
 from hudi_py.runtime.log import log
 from hudi_py.storage.base import Storage
 from hudi_py.storage.factory import open_storage
-from hudi_py.timeline.lock import Lock, LockHeld
+from hudi_py.timeline.lock import Lock, LockHeld, RehearsedLock
 from hudi_py.txn.dynamodb_lock import DynamoDBLock
 from hudi_py.txn.file_lock import FileLock
 from hudi_py.txn.lease_lock import LeaseLock
@@ -46,7 +46,8 @@ def table_lock(storage: Storage, settings: Settings, clock: Clock) -> Lock:
     The provider is checked when the lock is first held, so that tables with an unsupported provider can be read.
     """
     if settings[keys.LOCK_PROVIDER]:
-        return TableLock(storage, settings, clock)
+        lock = TableLock(storage, settings, clock)
+        return RehearsedLock(lock) if storage.capabilities.is_rehearsal else lock
     return Unlocked(storage, settings, clock)
 
 

@@ -24,6 +24,7 @@ from hudi_py.model.removal_list import RemovalList
 from hudi_py.storage.base import Storage
 from hudi_py.timeline import quarantine
 from hudi_py.timeline.leases import FOLDER as LEASES
+from support.foretold import differences
 from support.history_laws import REFUSALS, Violation
 from support.history_promises import OF_LEASES, answered_times
 from support.history_rows import RowsWorld
@@ -244,10 +245,17 @@ def _maintain(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     }
     if args.get("rewrites") and isinstance(world, RowsWorld):
         settings |= _REWRITES
+    before = world.storage.files()
+    shown = world.open(**settings).maintain(dry_run=True, max_deletes=args["max"])
+    if before != world.storage.files():
+        raise Violation("dry run: it wrote", "maintenance was rehearsed, and the table is another one")
     try:
         report = world.open(storage, **settings).maintain(max_deletes=args["max"])
     finally:
         adopt_tags(world)
+    unforeseen = differences(shown, report) if storage is world.storage else []  # else the storage may fail on the way
+    if unforeseen:
+        raise Violation("dry run: another effect", "; ".join(unforeseen))
     for each in report.failed:
         world.told.append(f"    maintain: {each.step.value} failed: {each.error}")
         if each.error is not None and not isinstance(each.error, REFUSALS):

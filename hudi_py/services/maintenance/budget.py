@@ -60,6 +60,10 @@ class RunBudget:
             found["max_duration"] = left_ms * _MS if asked is None else min(left_ms * _MS, asked)
         return found
 
+    def without_time(self) -> RunBudget:
+        """The same for a rehearsal, which takes another time than the run."""
+        return RunBudget(Deadline(self.deadline.clock), self.files, self.size_bytes)
+
     def spend(self, files: int, size_bytes: int | None) -> None:
         """Note what a step deleted; bytes that are not known use up all that is left."""
         if self.files is not None:

@@ -65,15 +65,15 @@ class Work:
 
     Args:
         step: Which.
-        find: Finds out what is due, and writes nothing.
-        act: Does it; None for a step that only reports.
+        act: Does what is due, and tells it.
         deletes: Whether it deletes files.
+        reports: Whether it only reports.
     """
 
     step: Chore
-    find: Callable[[], ChoreResult]
-    act: Callable[[], ChoreResult] | None = None
+    act: Callable[[], ChoreResult]
     deletes: bool = False
+    reports: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -117,13 +117,13 @@ class MaintenanceReport(Shown):
         return {"due": due, "failed": [each.step.value for each in self.failed], "is_dry_run": self.is_dry_run}
 
 
-def run(works: Sequence[Work], *, dry_run: bool, budget: RunBudget | None = None) -> MaintenanceReport:
+def run(works: Sequence[Work], *, dry_run: bool = False, budget: RunBudget | None = None) -> MaintenanceReport:
     """
     Take the steps.
 
     Args:
         works: In order.
-        dry_run: Only look.
+        dry_run: They are those of a rehearsal, so nothing is done.
         budget: What they may delete, and how long they may take; None for no limit.
     """
     steps = tuple(_taken(work, budget, dry_run=dry_run) for work in works)
@@ -131,15 +131,15 @@ def run(works: Sequence[Work], *, dry_run: bool, budget: RunBudget | None = None
 
 
 def _taken(work: Work, budget: RunBudget | None, *, dry_run: bool) -> ChoreReport:
-    over = "" if budget is None or dry_run else budget.why_over(deletes=work.deletes)
+    over = "" if budget is None else budget.why_over(deletes=work.deletes)
     if over:
         # Due as far as is known: whoever looks at the report has to see that the run is not done.
         return ChoreReport(step=work.step, found=ChoreResult(f"left for the next run: {over}", is_left=True))
-    is_acting = work.act is not None and not dry_run
     try:
-        found = work.find() if work.act is None or dry_run else work.act()
+        found = work.act()
     except HudiError as error:
         # Logged here as well as reported: whoever runs this from a schedule may keep the log only.
         log.warning("maintenance.step.failed", step=work.step.name, why=str(error))
         return ChoreReport(step=work.step, error=error)
-    return ChoreReport(step=work.step, found=found, is_done=is_acting and found.is_due and not found.is_left)
+    is_done = not dry_run and not work.reports and found.is_due and not found.is_left
+    return ChoreReport(step=work.step, found=found, is_done=is_done)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
@@ -15,7 +15,6 @@ from hudi_py.model.words import counted
 from hudi_py.services.clean.executing.outlook import outlook, plans_too
 from hudi_py.services.maintenance.budget import RunBudget
 from hudi_py.services.maintenance.service import Chore, ChoreResult, Work
-from hudi_py.services.maintenance.tags_ahead import left_by
 from hudi_py.timeline.timeline import Timeline
 
 
@@ -34,7 +33,10 @@ class Maintained(Protocol):
     def deletion_forbidden(self) -> str | None: ...
 
     settings: Settings
+    storage: Any
 
+    @property
+    def rehearsed(self) -> Callable[..., Any]: ...
     @property
     def is_merge_on_read(self) -> bool: ...
     @property
@@ -55,37 +57,37 @@ class Maintained(Protocol):
     def remove_expired_savepoints(self) -> Callable[..., Any]: ...
 
 
-def works(table: Maintained, budget: RunBudget) -> list[Work]:
+def works(table: Maintained, budget: RunBudget, *, rehearses: bool = False) -> list[Work]:
     """
     All steps, in order.
 
     Args:
-        table: The opened table.
+        table: The opened table; for a rehearsal one that forgets what is changed.
         budget: What the run may delete, and how long it may take.
+        rehearses: Whether the steps are those of a dry run: they tell what would be done, and rows are not rewritten.
     """
     settings = table.settings
     tags = any(settings[key] for key in (keys.TAGS_HOURLY, keys.TAGS_DAILY, keys.TAGS_WEEKLY, keys.TAGS_MONTHLY))
+    left_open: list[str] = []  # steps of a rehearsal that are due and were not carried out
 
     def forbidden() -> ChoreResult | None:
         why = table.deletion_forbidden
         return None if why is None else ChoreResult(f"left out, no data is deleted: {why}", is_due=False)
 
     # Also where deletion is forbidden: no reader was ever shown what they wrote.
-    def failed_writes() -> ChoreResult:
-        due = table.services.failed_writes().due_with_maintenance()
-        return _failed(due.dead, due.left, "a failed write, which would be rolled back")
-
     def roll_back() -> ChoreResult:
         undone, left = table.roll_back_dead_writes()
         deleted = sum(each.total_files_deleted for each in undone)
         budget.spend(deleted, 0)  # counts for the clean, too; bytes are not known
         times = [time for each in undone for time in each.commits_rollback]
-        return attrs.evolve(_failed(times, left, "a failed write, rolled back"), deleted=deleted)
+        told = ["failed writes"] if times else []
+        told += [f"{counted(len(left), 'pending write')} left alone"] if left else []
+        why = "a failed write, which would be rolled back" if rehearses else "a failed write, rolled back"
+        files = {**dict.fromkeys(sorted(times), why), **left}  # those that are left are told, and are nothing to do
+        return ChoreResult(", ".join(told) or "none", files, is_due=bool(times), deleted=deleted)
 
-    def plan_clean() -> ChoreResult:
-        left_out = forbidden()
-        if left_out is not None:
-            return left_out
+    def clean_ahead() -> ChoreResult:
+        """What the clean would do, with the reason for each file; it may name more than then goes."""
         services = table.services
         service = services.clean(services.clean_config(**budget.limits(table.settings)))
         pending = [outlook(service.contents, each, service.policy) for each in table.timeline.pending(Action.CLEAN)]
@@ -93,23 +95,18 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         whys = [] if all(each.is_withdrawn for each in pending) else ["a pending clean"]
         if plans_too(pending, service.config):
             plan = service.plan()
-            # As the step before will have made them by then.
-            due = services.savepoint().creatable_tags(services.tag_schedule) if plan.would_schedule and tags else {}
-            left = left_by(due.values(), plan.files) if due else plan.files
-            if plan.would_schedule and (left or not due):
+            if plan.would_schedule:
                 whys = whys or ["files that the retention does not keep"]
-                files |= {file.path: file.reason.value for group in left.values() for file in group}
-            elif due and not whys:
-                return ChoreResult("nothing to delete but what the tags that are due keep", is_due=False)
+                files |= {file.path: file.reason.value for group in plan.files.values() for file in group}
             elif not whys:
-                idle = "nothing to delete" if plan.needs_cleaning else "too few commits since the last clean"
-                return ChoreResult(idle, is_due=False)
+                whys = ["nothing to delete" if plan.needs_cleaning else "too few commits since the last clean"]
         return ChoreResult(", ".join(whys), files)
 
     def clean() -> ChoreResult:
         left_out = forbidden()
         if left_out is not None:
             return left_out
+        ahead = clean_ahead() if rehearses else None
         # Sizes are read for whoever hears of the progress.
         hears = {} if budget.size_bytes is None else {"on_progress": lambda _: None}
         config = table.services.clean_config(**budget.limits(table.settings))
@@ -118,25 +115,23 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         results = table.run_clean(attrs.evolve(service, empties_quarantine=False), failed_writes=False)
         for each in results:
             budget.spend(each.deleted_count, each.bytes_freed)
-        files = {path: f"clean {each.instant} removed it" for each in results for path in each.deleted_files}
         if not results:
-            return ChoreResult("nothing to delete", is_due=False)
+            return ChoreResult("nothing to delete" if ahead is None else ahead.why, is_due=False)
+        gone = [(path, f"clean {each.instant} removed it") for each in results for path in each.deleted_files]
         deleted = sum(each.deleted_count for each in results)
-        return ChoreResult(", ".join(f"clean {result.instant}" for result in results), files, deleted=deleted)
-
-    def due_tags() -> ChoreResult:
-        due = table.services.savepoint().creatable_tags(table.services.tag_schedule)
-        files = {each.requested_time: "the last commit of a period" for each in due}
-        return ChoreResult("tags by the schedule" if files else "none is due", files, is_due=bool(files))
+        if ahead is None:
+            return ChoreResult(", ".join(f"clean {each.instant}" for each in results), dict(gone), deleted=deleted)
+        files = {path: ahead.files.get(path, "the clean would remove it") for path, _ in gone}
+        return ChoreResult(ahead.why, files, deleted=deleted)
 
     def create_tags() -> ChoreResult:
         files = {tag.requested_time: "the last commit of a period" for tag in table.create_due_tags()}
         return ChoreResult("tags by the schedule" if files else "none is due", files, is_due=bool(files))
 
-    def expire(*, dry_run: bool) -> ChoreResult:
-        report = table.expire_partitions(dry_run=dry_run)
-        files = {verdict.path: verdict.reason for verdict in report.plan.verdicts if verdict.expires}
-        return ChoreResult(report.plan.rule, files, is_due=bool(files))
+    def expire() -> ChoreResult:
+        plan = table.expire_partitions().plan
+        files = {verdict.path: verdict.reason for verdict in plan.verdicts if verdict.expires}
+        return ChoreResult(plan.rule, files, is_due=bool(files))
 
     def plan_compaction(*, logs: bool) -> ChoreResult:
         service = table.services.log_compaction() if logs else table.services.compaction()
@@ -154,12 +149,9 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         is_due = bool(files) or (service.is_due(every) and bool(service.plan().groups))
         return ChoreResult("files to cluster" if is_due else "nothing to do", files, is_due=is_due)
 
-    def rewrite(rewriting: Callable[..., Any]) -> Callable[[], ChoreResult]:
-        def act() -> ChoreResult:
-            files = {done.instant: "carried out" for done in rewriting()}
-            return ChoreResult("carried out" if files else "nothing to do", files, is_due=bool(files))
-
-        return act
+    def rewrite(rewriting: Callable[..., Any]) -> ChoreResult:
+        files = {done.instant: "carried out" for done in rewriting()}
+        return ChoreResult("carried out" if files else "nothing to do", files, is_due=bool(files))
 
     def compact_logs() -> ChoreResult:
         stay = {each.instant for each in table.services.log_compaction().left_pending(table.timeline)}
@@ -168,55 +160,27 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         files = {time: "withdrawn, others changed its file slices" for time in pending if time not in files} | files
         return ChoreResult("carried out" if files else "nothing to do", files, is_due=bool(files))
 
-    def quarantine(*, dry_run: bool) -> ChoreResult:
+    def quarantine() -> ChoreResult:
         left_out = forbidden()
         if left_out is not None:
             return left_out
-        gone = table.empty_quarantine(dry_run=dry_run) if dry_run else table.empty_quarantine(may=budget.take)
-        files = dict.fromkeys(gone, "the time to put it back is over")
+        files = dict.fromkeys(table.empty_quarantine(may=budget.take), "the time to put it back is over")
         # After the run as well: what did not fit into the budget must not look like nothing.
-        left = () if dry_run else table.empty_quarantine(dry_run=True)
+        left = table.empty_quarantine(dry_run=True)
         if left:
             room = f"left for the next run with room for them, each as a whole: {', '.join(left)}"
             return ChoreResult(f"removals; {room}" if files else room, files, is_left=not files)
         return ChoreResult("removals" if files else "nothing is over", files, is_due=bool(files))
 
-    def expired_tags() -> ChoreResult:
-        expired = table.services.savepoint().expired(table.timeline)
-        files = {
-            each.requested_time: "its time to live is over" for each, stays_because in expired if not stays_because
-        }
-        return ChoreResult("expired savepoints" if files else "none has expired", files, is_due=bool(files))
-
     def remove_tags() -> ChoreResult:
         gone = table.remove_expired_savepoints()
-        files = {each.requested_time: "its time to live was over" for each in gone}
+        files = {each.requested_time: "its time to live is over" for each in gone}
         return ChoreResult("expired savepoints" if gone else "none has expired", files, is_due=bool(gone))
-
-    changes_before: list[str] = []
-
-    def plan_archive() -> ChoreResult:
-        # As the table is now: to know more, a dry run would have to carry the steps before it out in memory.
-        files = {str(instant): "old" for instant in table.services.archive().plan().instants}
-        why = "old instants" if files else "nothing to archive"
-        if changes_before:
-            why += f", as the table is now: what is due before may let more go ({', '.join(changes_before)})"
-        return ChoreResult(why, files, is_due=bool(files))
-
-    def noted(work: Work) -> Work:
-        """Remember whether the step is due, in a dry run, for what is planned after it."""
-
-        def find() -> ChoreResult:
-            found = work.find()
-            changes_before.extend([work.step.value] if found.is_due else [])
-            return found
-
-        return attrs.evolve(work, find=find)
 
     # Without arguments: the limits of the settings count, as after a write.
     def archive() -> ChoreResult:
         done = table.archive()
-        files = {str(instant): "moved to the archive" for instant in done.instants}
+        files = {str(instant): "old" if rehearses else "moved to the archive" for instant in done.instants}
         return ChoreResult("old instants" if files else "nothing to archive", files, is_due=bool(files))
 
     def orphans() -> ChoreResult:
@@ -227,37 +191,57 @@ def works(table: Maintained, budget: RunBudget) -> list[Work]:
         why = "; ".join(report.doubts) or ("hudi-py orphans removes them" if files else "none")
         return ChoreResult(why, files, is_due=bool(report.to_remove))
 
-    found = [Work(Chore.FAILED_WRITES, failed_writes, roll_back), Work(Chore.TAGS, expired_tags, remove_tags)]
+    def planned_only(
+        step: Chore, plan: Callable[[], ChoreResult], act: Callable[[], ChoreResult], service: str
+    ) -> Work:
+        """A step that reads and writes rows: too much for memory, so a rehearsal plans it, and says so behind it."""
+
+        def planned() -> ChoreResult:
+            found = plan()
+            if found.is_due and not found.files:
+                # On another rehearsal: this one goes on as if nothing had been planned. It raises what speaks against.
+                getattr(table.rehearsed().services, service)().schedule()
+            if found.is_due:
+                left_open.append(step.value)
+            return found
+
+        return told(Work(step, planned if rehearses else act))
+
+    def told(work: Work) -> Work:
+        """Say with what is found which steps before it were due and not rehearsed, or not to their end."""
+
+        def act() -> ChoreResult:
+            before = list(left_open)
+            found = work.act()
+            before += [f"{path} is written" for path in table.storage.too_large] if rehearses else []
+            if not before:
+                return found
+            why = f"{found.why}; as far as is known before {', '.join(before)}, not rehearsed here"
+            return attrs.evolve(found, why=why)
+
+        return attrs.evolve(work, act=act)
+
+    found = [Work(Chore.FAILED_WRITES, roll_back), Work(Chore.TAGS, remove_tags)]
     if tags:
         # Before the clean, which may delete files of the commits to tag.
-        found.append(Work(Chore.DUE_TAGS, due_tags, create_tags))
-    found.append(Work(Chore.CLEAN, plan_clean, clean, deletes=True))
+        found.append(Work(Chore.DUE_TAGS, create_tags))
+    found.append(Work(Chore.CLEAN, clean, deletes=True))
     if settings[keys.PARTITION_TTL_DAYS] > 0:
-        # After the clean: their commit would move its window past what a dry run has shown.
-        found.append(Work(Chore.PARTITIONS, partial(expire, dry_run=True), partial(expire, dry_run=False)))
+        # After the clean: so what the clean shows is what it takes of the table that was looked at.
+        found.append(Work(Chore.PARTITIONS, expire))
     if settings[keys.COMPACT_INLINE] and table.is_merge_on_read:
-        found.append(Work(Chore.COMPACTION, partial(plan_compaction, logs=False), rewrite(table.compact)))
+        plan = partial(plan_compaction, logs=False)
+        found.append(planned_only(Chore.COMPACTION, plan, partial(rewrite, table.compact), "compaction"))
     if settings[keys.LOG_COMPACTION_INLINE] and table.is_merge_on_read:  # after the compaction, as in Hudi (G-5)
-        found.append(Work(Chore.LOG_COMPACTION, partial(plan_compaction, logs=True), compact_logs))
+        plan = partial(plan_compaction, logs=True)
+        found.append(planned_only(Chore.LOG_COMPACTION, plan, compact_logs, "log_compaction"))
     if settings[keys.CLUSTERING_INLINE]:
         every = settings[keys.CLUSTERING_INLINE_COMMITS]  # as after a commit; `Table.cluster` plans at any time
-        found.append(
-            Work(
-                Chore.CLUSTERING,
-                partial(plan_clustering, every),
-                rewrite(lambda: table.services.clustering().run(every)),
-            )
-        )
+        act = partial(rewrite, lambda: table.services.clustering().run(every))
+        found.append(planned_only(Chore.CLUSTERING, partial(plan_clustering, every), act, "clustering"))
     return [
-        *map(noted, found),
-        Work(Chore.ARCHIVAL, plan_archive, archive),
-        Work(Chore.QUARANTINE, partial(quarantine, dry_run=True), partial(quarantine, dry_run=False), deletes=True),
-        Work(Chore.ORPHANS, orphans),
+        *found,
+        told(Work(Chore.ARCHIVAL, archive)),
+        Work(Chore.QUARANTINE, quarantine, deletes=True),
+        Work(Chore.ORPHANS, orphans, reports=True),
     ]
-
-
-def _failed(dead: Collection[str], left: Mapping[str, str], why: str) -> ChoreResult:
-    """What is done about pending writes; those that are left are told, and are nothing to do."""
-    told = ["failed writes"] if dead else []
-    told += [f"{counted(len(left), 'pending write')} left alone"] if left else []
-    return ChoreResult(", ".join(told) or "none", {**dict.fromkeys(sorted(dead), why), **left}, is_due=bool(dead))
