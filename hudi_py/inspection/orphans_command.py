@@ -35,7 +35,11 @@ _FILES_SHOWN_MAX: Final = 500
 @tag_option
 @click.option("--delete", is_flag=True, help="Delete the files for good.")
 @click.option("--max-deletes", type=click.IntRange(min=0), metavar="N", help="Remove at most N files, oldest first.")
-@click.option("--inventory", type=click.Path(), help="CSV or Parquet with path, size, mtime, in place of listings.")
+@click.option(
+    "--inventory",
+    type=click.Path(),
+    help="CSV or Parquet with path, size, mtime, or manifest.json of Amazon S3, in place of listings.",
+)
 @command
 def orphans(
     common: Common,
@@ -59,6 +63,7 @@ def orphans(
     Examples:
       hudi-py orphans TABLE --dry-run
       hudi-py orphans TABLE --older-than 7d
+      hudi-py orphans s3://lake/trips --inventory s3://inventories/lake/daily/2026-11-20T01-00Z/manifest.json
       hudi-py undo TABLE orphans-20261101120000000
     """
     chosen = [name for name, is_given in (("--quarantine", quarantine or tag), ("--delete", delete)) if is_given]

@@ -23,8 +23,8 @@ class OrphanOptions(TypedDict, total=False):
     - ``dry_run``: only look; nothing is written.
     - ``delete``: delete the files for good instead of moving them into quarantine.
     - ``max_deletes``: largest number of files to remove; the rest is left for the next run.
-    - ``inventory``: path of a CSV or Parquet file of the store, with the columns path, size and mtime, which is read
-      instead of listing the folders.
+    - ``inventory``: path of a CSV or Parquet file of the store, with the columns path, size and mtime, or path or URL
+      of the ``manifest.json`` of an inventory of Amazon S3; it is read instead of listing the folders.
     - ``now``: timezone-aware; replaces the clock for ages.
     - ``approved``: the only files that may be removed: path to size in bytes.
     """

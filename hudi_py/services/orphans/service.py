@@ -80,7 +80,8 @@ class OrphanService:
         action: What to do with the files.
         older_than: Smallest age of a file that is removed; None for ``hoodie_py.orphans.older.than``.
         max_deletes: Largest number of files that one run removes; None for no limit.
-        inventory: Path of an inventory file of the store, which is read instead of listing the folders.
+        inventory: Path of an inventory file of the store, or path or URL of the manifest of one of Amazon S3, to read
+            instead of listing the folders.
         now: Replaces the clock for ages.
         approved: The only files that may be removed: path to size in bytes; None for all.
     """
@@ -182,7 +183,7 @@ class OrphanService:
 
     def _folders(self, others: Callable[[str], None]) -> Iterator[Folder]:
         if self.inventory is not None:
-            return read_inventory(self.inventory, self._storage.root, others)
+            return read_inventory(self.inventory, self._storage, others)
         return walk_table(self._storage, others)
 
     def _empty(

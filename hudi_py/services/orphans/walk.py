@@ -17,6 +17,7 @@ from hudi_py.fsview.lister import FolderLister
 from hudi_py.fsview.listing import is_table, list_about, listing_threads
 from hudi_py.model.files import METADATA_FOLDER, above, is_partition_path, join_path
 from hudi_py.model.words import why_unread
+from hudi_py.services.orphans.s3_inventory import is_manifest, object_urls
 from hudi_py.storage.base import Entry, Storage
 
 _INVENTORY_COLUMNS: Final = ("path", "size", "mtime")
@@ -63,31 +64,37 @@ def walk_table(storage: Storage, others: Callable[[str], None]) -> Iterator[Fold
         level = below
 
 
-def read_inventory(file: str, root: str, others: Callable[[str], None]) -> Iterator[Folder]:
+def read_inventory(file: str, storage: Storage, others: Callable[[str], None]) -> Iterator[Folder]:
     """
     Yield the folders of a table from an inventory of its store, so that nothing has to be listed.
 
     Args:
         file: CSV with a heading, or Parquet: the columns ``path`` (relative to the table, or a full path or URL),
-            ``size`` in bytes and ``mtime`` (epoch seconds or milliseconds, or ISO 8601).
-        root: The table's base path.
+            ``size`` in bytes and ``mtime`` (epoch seconds or milliseconds, or ISO 8601). Or the manifest of an
+            inventory of Amazon S3, see `object_urls`; then files have neither size nor time.
+        storage: Of the table.
         others: As for `walk_table`.
 
     Raises:
         ConfigError: The file cannot be read, a column is missing or has other values, or it lists no file of the table.
+        StorageError: The store that has a manifest refused or cannot be reached.
     """
-    is_of_table = False
+    root, is_of_table = storage.root, False
     folders: dict[str, list[Entry]] = {}
     tables: set[str] = set()
     bare = root.partition("://")[2] or root
+    by_amazon = is_manifest(file)
+    rows = ((url, None, None) for url in object_urls(file, storage)) if by_amazon else _inventory_rows(file)
     # From 2, the row of the first file as an editor counts them: row 1 is the heading.
-    for number, (path, size, mtime) in enumerate(_inventory_rows(file), 2):
+    for number, (path, size, mtime) in enumerate(rows, 2):
         relative = _relative(str(path), root, bare)
         # Inventories list whole buckets, so most rows may belong to other tables.
         if not relative:
             continue
         is_of_table = True
         folder, _, name = relative.rpartition("/")
+        if by_amazon and not name:  # an object that stands for a folder
+            continue
         # Of no file of the table: its paths are plain, and the same file by another path would look like a stranger.
         if not is_partition_path(folder) and METADATA_FOLDER not in folder.split("/"):
             continue
@@ -98,7 +105,7 @@ def read_inventory(file: str, root: str, others: Callable[[str], None]) -> Itera
                 tables.add(inner)
             continue
         try:
-            entry = Entry(name, False, int(size), _milliseconds(mtime))
+            entry = Entry(name, False) if by_amazon else Entry(name, False, int(size), _milliseconds(mtime))
         except (TypeError, ValueError, OverflowError) as error:
             raise ConfigError(f"--inventory {file}, row {number}: {error}; nothing was done") from error
         folders.setdefault(folder, []).append(entry)

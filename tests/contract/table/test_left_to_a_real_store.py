@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import json
 from datetime import datetime, timedelta, timezone
+from urllib.parse import quote_plus
 from uuid import uuid4
 
 import attrs
 import pyarrow as pa
 import pytest
 
-from hudi_py.errors import RefusedError
+from hudi_py.errors import ConfigError, RefusedError
 from hudi_py.model.removal_list import RemovalList
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.table import Table
@@ -166,6 +170,42 @@ def test_exactly_the_approved_files_go(bucket):
         *(p for each in results for p in each.deleted_files),
     }
     bucket.is_true()
+
+
+def test_an_inventory_of_amazon_is_read_where_it_lies(bucket):
+    """Manifest and files in a bucket of their own, read with the options of the table's storage."""
+    from hudi_py.storage.remote import RemoteStorage
+    from support.s3_running import create_bucket
+
+    path = next(path for path in bucket.files() if path.startswith("eu/") and path.endswith(".parquet"))
+    stray = "eu/00000000-0000-0000-0000-000000000000-0_0-0-0_20260101000430000.parquet"
+    bucket.storage.replace(stray, bucket.storage.read(path))
+    source, reports = bucket.storage.root.split("/")[2], f"b-{uuid4()}"
+    create_bucket(bucket.storage.options, reports)
+    rows = "".join(f'"{source}","t/{quote_plus(path, safe="/")}"\n' for path in bucket.paths())
+    data = gzip.compress(rows.encode())
+    listed = {"key": "daily/data/0.csv.gz", "size": len(data), "MD5checksum": hashlib.md5(data).hexdigest()}
+    manifest = {
+        "sourceBucket": source,
+        "destinationBucket": f"arn:aws:s3:::{reports}",
+        "version": "2016-11-30",
+        "fileFormat": "CSV",
+        "fileSchema": "Bucket, Key",
+        "files": [listed],
+    }
+    store = RemoteStorage(f"s3://{reports}", bucket.storage.options)
+    store.replace(listed["key"], data)
+    store.replace("daily/2026-01-01T00-00Z/manifest.json", json.dumps(manifest).encode())
+    bucket.clock.moment = datetime.now(timezone.utc) + timedelta(days=1)  # the store has a clock of its own
+    inventory = f"s3://{reports}/daily/2026-01-01T00-00Z/manifest.json"
+    assert bucket.opened().orphans(older_than="0m", inventory=inventory).done == (stray,)
+    bucket.is_true()
+    store.replace(listed["key"], data + b" ")
+    with pytest.raises(ConfigError, match="nothing was done"):
+        bucket.opened().orphans(older_than="0m", inventory=inventory)
+    store.delete(listed["key"])
+    with pytest.raises(ConfigError, match="the file is not there"):
+        bucket.opened().orphans(older_than="0m", inventory=inventory)
 
 
 def test_orphans_are_tagged_and_expire(bucket, tmp_path):
