@@ -95,9 +95,13 @@ def adopt_tags(world: World) -> None:
     table = world.open()
     for instant in table.timeline.completed(Action.SAVEPOINT):
         time = instant.requested_time
-        if time in world.savepoints:
+        end = world.savepoints.get(time)
+        if time in world.savepoints and (end is None or world.clock.now() < end):
             continue
         metadata = table.contents.savepoint(instant)
+        # Its life is over, and one run may have deleted it and tagged its commit again, for a longer period.
+        if time in world.savepoints and metadata.name == world.names.get(time, ""):
+            continue
         if metadata.name.startswith(OF_LEASES):
             continue  # it goes with the lease, whose promise is kept track of
         end = metadata.expires_at_ms
