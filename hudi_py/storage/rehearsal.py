@@ -45,7 +45,7 @@ class RehearsalStorage:
         self._written = MemoryStorage(inner.root, clock_ms=clock_ms)
         self._moved = _Moved()
         self._deleted: set[str] = set()
-        self._deleted_folders: set[str] = set()
+        self._deleted_folders: tuple[str, ...] = ()  # with a slash behind each
         self._room = None if bytes_max is None else _Room(bytes_max)
 
     @property
@@ -148,7 +148,7 @@ class RehearsalStorage:
     def delete_folder(self, folder: str) -> None:
         self._written.delete_folder(folder)
         self._moved.remove_folder(folder)
-        self._deleted_folders.add(f"{check_below_root(folder)}/")
+        self._deleted_folders += (f"{check_below_root(folder)}/",)
 
     def delete_empty(self, folder: str) -> bool:
         check_below_root(folder)
@@ -220,7 +220,7 @@ class RehearsalStorage:
         self._deleted.add(path)
 
     def _is_deleted(self, path: str) -> bool:
-        return path in self._deleted or any(path.startswith(folder) for folder in self._deleted_folders)
+        return path in self._deleted or path.startswith(self._deleted_folders)
 
     def _left(self, folder: str, entries: Iterable[Entry]) -> Listing:
         prefix = f"{folder}/" if folder else ""
