@@ -24,14 +24,15 @@ def differences(shown: MaintenanceReport, done: MaintenanceReport) -> list[str]:
     assert [each.step for each in shown.steps] == [each.step for each in done.steps]
     found, rewrites = [], False
     for before, after in zip(shown.steps, done.steps, strict=True):
+        is_behind = rewrites and before.step in REWRITING | {Chore.ARCHIVAL}
+        rewrites = rewrites or (before.step in REWRITING and before.found is not None and before.found.is_due)
         if isinstance(after.error, LockHeld):  # by somebody who has died, or who is at work: a dry run waits for nobody
             continue
         is_open = before.found is not None and _OPEN in before.found.why
-        if before.found is not None and is_open != (rewrites and before.step in REWRITING | {Chore.ARCHIVAL}):
+        if before.found is not None and is_open != is_behind:
             found.append(f"{before.step.value}: it {'says' if is_open else 'does not say'} that it is not known")
         if not is_open and _facts(before) != _facts(after):
             found.append(f"{before.step.value}: shown {_facts(before)}, done {_facts(after)}")
-        rewrites = rewrites or (before.step in REWRITING and before.found is not None and before.found.is_due)
     return found
 
 
