@@ -22,6 +22,7 @@ from hudi_py.config.settings import Settings
 from hudi_py.errors import ConfigError, UnsupportedTable, WriteError
 from hudi_py.formats.arrow_types import Array, compute
 from hudi_py.formats.java_hash import java_hashes
+from hudi_py.model.words import counted
 from hudi_py.rows.keys import EMPTY_KEY_PART, NULL_KEY_PART, KeyGenerator
 from hudi_py.versions.format import TableFormat
 
@@ -148,6 +149,6 @@ def _refuse(keys: Array, odd: Array) -> None:
     if count:
         example = keys.filter(odd)[0].as_py()
         raise WriteError(
-            f"{count} record keys, {example!r} among them, hold ',' or ':', and releases of Apache Hudi look for such "
-            "keys in different buckets; nothing was written; use keys without these characters"
+            f"the rows have {counted(count, 'record key')} with ',' or ':', such as {example!r}, and releases of "
+            "Apache Hudi look for such keys in different buckets; nothing was written; use keys without them"
         )
