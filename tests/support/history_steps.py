@@ -142,10 +142,12 @@ def _meanwhile(world: World, args: Mapping[str, Any], first: Step, second: Step)
     def other() -> None:
         world.told.append("    meanwhile:")
         world.settle()  # the first may have completed already
+        world.is_beside = True
         try:
             with world.others_turn():
                 perform(world, second)
         finally:
+            world.is_beside = False
             world.settle()
 
     faulty = Meanwhile(cast("Storage", world.storage), other, n=args["n"])

@@ -62,6 +62,7 @@ class World:
         names: Of savepoints that have one, by requested time.
         saved_files: Of a merge-on-read table, the files that were needed when the savepoint was made.
         is_dirty: A process died or two worked at once, and nothing has recovered the table since.
+        is_beside: Another process stands still in the middle of a step, except for its threads.
         counts: What was asked and how it was answered.
         promises: What readers were promised.
         strays: Paths of files that were put into the table and belong to no instant.
@@ -83,6 +84,7 @@ class World:
         self.saved: dict[str, Rows] = {}
         self.names: dict[str, str] = {}
         self.saved_files: dict[str, set[str]] = {}
+        self.is_beside = False
         self.is_dirty = False
         self.told: list[str] = []
         self.counts: Counter[str] = Counter()

@@ -198,8 +198,9 @@ def works(table: Maintained, budget: RunBudget, *, rehearses: bool = False) -> l
 
         def planned() -> ChoreResult:
             found = plan()
-            if found.is_due and not found.files:
-                # On another rehearsal: this one goes on as if nothing had been planned. It raises what speaks against.
+            # It raises what speaks against it, on another rehearsal: this one goes on as if nothing had been planned.
+            # What is pending, here or before, and not rehearsed may yet take that out of the way, or bring it about.
+            if found.is_due and not found.files and not left_open:
                 getattr(table.rehearsed().services, service)().schedule()
             if found.is_due:
                 left_open.append(step.value)
