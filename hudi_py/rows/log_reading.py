@@ -84,6 +84,17 @@ class LogReading:
     spill_folder: str | None = None
     written: WrittenRanges | None = None
 
+    def by_ids(self, moved: MovedColumns | None, *, has_ids: bool) -> LogReading:
+        """
+        As this one, for a table whose columns may have ids.
+
+        Args:
+            moved: Where the columns of log blocks are today.
+            has_ids: Whether the table uses schema on read.
+        """
+        widens = self.rules.avro_widens_floats and not (has_ids and self.rules.ids_keep_float_texts)
+        return attrs.evolve(self, moved=moved, rules=attrs.evolve(self.rules, avro_widens_floats=widens))
+
     def shape(self, schema: pa.Schema) -> RecordShape:
         """Records with the columns of *schema*, and what merging needs besides."""
         # Key and ordering fields are needed for merging, even if nobody asked for these columns.

@@ -53,7 +53,7 @@ class LogRules:
             holds those of rows and of deletes as objects of different Java classes, which it does not compare.
         delete_marker: A column and the text of the value that marks a row as deleted, in addition to the flag
             ``_hoodie_is_deleted``.
-        avro_widens_floats: See `hudi_py.versions.format.TableFormat`.
+        avro_widens_floats, ids_keep_float_texts: See `hudi_py.versions.format.TableFormat`.
         marks_any_case: Whether the text of *delete_marker* counts in upper and lower case.
         filling: Which values of a newer row are taken from the older one; None if a row replaces the other whole.
         payload: How a payload class merges two rows, where this is not all that there is to it.
@@ -66,6 +66,7 @@ class LogRules:
     text_deletes_win: bool = False
     delete_marker: tuple[str, str] | None = None
     avro_widens_floats: bool = False
+    ids_keep_float_texts: bool = False
     marks_any_case: bool = False
     filling: Filling | None = None
     payload: Payload | None = None
@@ -142,6 +143,7 @@ def log_rules_of(properties: Mapping[str, str], source: str, *, computes_keys: b
         text_deletes_win=not its.compares_text_deletes,
         delete_marker=marker,
         avro_widens_floats=its.avro_widens_floats,
+        ids_keep_float_texts=its.ids_keep_float_texts,
         filling=filling_of(properties, source),
     )
 
@@ -176,6 +178,7 @@ def _of_payload(
         delete_marker=payload.deleting or (marker if payload.reads_marker else None),
         marks_any_case=payload.deleting is not None,
         avro_widens_floats=its.avro_widens_floats,
+        ids_keep_float_texts=its.ids_keep_float_texts,
         filling=payload.filling,
         payload=None if is_before_modes and is_simple else payload,
     )

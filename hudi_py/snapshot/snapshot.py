@@ -49,7 +49,7 @@ from hudi_py.snapshot.select import (
 )
 from hudi_py.storage.base import Storage
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.row_schema import moved_columns
+from hudi_py.timeline.row_schema import column_ids, moved_columns
 from hudi_py.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -226,7 +226,8 @@ class Snapshot(Shown):
         refuse_defaults(rules.filling, self._committed_schema(), root)
         keys = virtual_keys_of(self.config.properties, root)
         reading = log_reading(rules, self._log_context().is_completed, self._logs_until, schema, root, keys)
-        reading = attrs.evolve(reading, moved=self._moved_columns())
+        has_ids = column_ids(self._contents, self.timeline, self.requested_time) is not None
+        reading = reading.by_ids(self._moved_columns(), has_ids=has_ids)
         return attrs.evolve(reading, written=WrittenRanges(self._contents, self.timeline, self.requested_time))
 
     @property

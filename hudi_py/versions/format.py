@@ -92,6 +92,7 @@ class TableFormat:
         shows_time_paths: Whether readers show the text of the path in partition columns of time-based key generators.
         avro_widens_floats: Whether a float in an Avro log block of a column that is a double by now becomes the double
             of the same value (0.10000000149011612), as Avro reads it; otherwise that with the same text (0.1).
+        ids_keep_float_texts: Whether, in a table with schema on read, it is the one with the same text all the same.
         forgets_deleted_keys: Whether a global index of files that moves no rows takes a key that log files have
             deleted for a new one; otherwise its next row goes to the partition where it was.
         merges_logs_by_commits: Whether a log compaction waits for as many delta commits as it wants log blocks, and
@@ -121,6 +122,7 @@ class TableFormat:
     ranges_come_first: bool
     shows_time_paths: bool
     avro_widens_floats: bool
+    ids_keep_float_texts: bool
     forgets_deleted_keys: bool
     merges_logs_by_commits: bool
     reads_repeated_deletes: bool

@@ -30,6 +30,7 @@ V6: Final = TableFormat(
     # See `hudi_py.rows.time_partitions`: Hudi 0.15 shows the text of the path in snapshots.
     shows_time_paths=True,
     avro_widens_floats=True,
+    ids_keep_float_texts=True,
     forgets_deleted_keys=False,
     merges_logs_by_commits=False,
     reads_repeated_deletes=True,

@@ -34,6 +34,7 @@ V8: Final = TableFormat(
     ranges_come_first=False,
     shows_time_paths=False,
     avro_widens_floats=True,
+    ids_keep_float_texts=False,
     forgets_deleted_keys=False,
     merges_logs_by_commits=False,
     reads_repeated_deletes=False,

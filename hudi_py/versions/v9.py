@@ -20,6 +20,7 @@ V9: Final = attrs.evolve(
     names_payload=False,
     prefixes_single_key=True,
     avro_widens_floats=False,
+    ids_keep_float_texts=False,
     forgets_deleted_keys=True,
     reads_repeated_deletes=True,
     compares_text_deletes=True,

@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
+from real_hudi.canonical import canonical_rows
 
 from support.schema_on_read import ALTER, COLUMNS, Evolving
 
@@ -85,3 +86,18 @@ def test_the_folder_and_the_commits_are_those_of_hudi(evolving):
     assert {table.shape(name) for name in added} == shapes
     newest = max(name for name in before if name.endswith(".schemacommit"))
     assert {content for content in added.values() if content} == {before[newest]}
+
+
+@pytest.mark.parametrize("evolving", ["mor"], indirect=True)
+def test_both_read_the_same_doubles_where_log_files_have_floats(evolving):
+    """0.1 in 0.15 and 1.1, which convert each value; 1.0 lets Avro read it."""
+    table = evolving
+    table.create("id int, x float, ts bigint, part string")
+    table.sql(f"insert into {table.name} values (1, float(5), 1, 'p')")
+    table.sql(f"update {table.name} set x = float(0.1), ts = 2 where id = 1")
+    table.sql(f"alter table {table.name} alter column x type double")
+    ours = canonical_rows(table.opened().rows().to_arrow().to_pylist())
+    assert table.peer.read(table.path, options={"hoodie.schema.on.read.enable": True}) == ours
+    assert ours == [{"id": 1, "part": "p", "ts": 2, "x": ours[0]["x"]}]
+    assert table.opened().compact()
+    assert canonical_rows(table.opened().rows().to_arrow().to_pylist()) == ours

@@ -14,8 +14,8 @@ from hudi_py.timeline.row_schema import IDS_ENTRY, column_ids
 from hudi_py.writing.transaction import begin_write
 from support.writes import open_table
 
-_TYPES = {"string": "string", "int64": "long", "int32": "int"}
-_AVRO = {"string": "string", "long": "long", "int": "int"}
+_TYPES = {"string": "string", "int64": "long", "int32": "int", "float": "float", "double": "double"}
+_AVRO = {"string": "string", "long": "long", "int": "int", "float": "float", "double": "double"}
 
 Fields = list[dict[str, object]]
 

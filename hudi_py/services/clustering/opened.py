@@ -36,7 +36,7 @@ from hudi_py.services.clustering.tasks import ClusteringJob, GroupWork
 from hudi_py.services.rewriting.left_pending import LeftPending, left_pending_if
 from hudi_py.services.rewriting.tasks import COPIES
 from hudi_py.timeline.contents import Contents
-from hudi_py.timeline.row_schema import moved_columns
+from hudi_py.timeline.row_schema import column_ids, moved_columns
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.commit import cancelling
 
@@ -148,14 +148,13 @@ class StoredPlans:
             check_order(order, schema)
         is_widened = outdates_statistics(self.contents, found.timeline)
         ranged = self.metadata_table.columns_to_range(found.timeline, schema, is_widened=is_widened)
-        moved = moved_columns(self.contents, found.timeline, requested_time)
         slices = [file_slice for work in found.works for file_slice in work.slices]
         return ClusteringJob(
             storage=store.storage,
             instant_time=requested_time,
             schema=schema,
             avro_schema=text,
-            logs=self._log_reading(slices, text, found.timeline, moved),
+            logs=self._log_reading(slices, text, found.timeline, requested_time),
             options=attrs.evolve(self.options, max_file_bytes=self.config.target_bytes, ranged=ranged),
             order=order,
             memory_bytes=self.config.memory_bytes,
@@ -163,7 +162,7 @@ class StoredPlans:
         )
 
     def _log_reading(
-        self, slices: list[FileSlice], text: str, timeline: Timeline, moved: MovedColumns | None
+        self, slices: list[FileSlice], text: str, timeline: Timeline, requested_time: str
     ) -> LogReading | None:
         # Without log files the rules do not matter, and those that are not supported need not be refused.
         if not any(not file.is_cdc for file_slice in slices for file in file_slice.log_files):
@@ -171,10 +170,11 @@ class StoredPlans:
         root = self.contents.store.storage.root
         context = load_context(timeline, self.contents, with_clustering=False)
         reading = table_log_reading(self.table.properties, text, context.is_completed, root)
+        moved = moved_columns(self.contents, timeline, requested_time)
+        has_ids = column_ids(self.contents, timeline, requested_time) is not None
         return attrs.evolve(
-            reading,
+            reading.by_ids(moved, has_ids=has_ids),
             written=WrittenRanges(self.contents, timeline),
-            moved=moved,
             memory_bytes=max(1, self.config.memory_bytes // COPIES),
             spill_folder=self.config.spill_folder,
         )

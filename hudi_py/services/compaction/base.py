@@ -40,7 +40,7 @@ from hudi_py.storage.base import Storage
 from hudi_py.timeline.completions import pending_targets
 from hudi_py.timeline.contents import Contents
 from hudi_py.timeline.fence import take_down_fence
-from hudi_py.timeline.row_schema import moved_columns
+from hudi_py.timeline.row_schema import column_ids, moved_columns
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.txn.attempt import Attempt, take_back
 from hudi_py.txn.commit import Begun, Prepared, Requested
@@ -270,6 +270,9 @@ class MergingService:
         reading = table_log_reading(self.table.properties, text, counts, storage.root)
         # The compaction of 0.15 merges every row of a key, although its reader merges the first one only.
         reading = attrs.evolve(reading, meets_copies=reading.rules.deletes_reset)
+        at = instant.requested_time
+        has_ids = column_ids(self.contents, timeline, at) is not None
+        reading = reading.by_ids(moved_columns(self.contents, timeline, at), has_ids=has_ids)
         is_widened = outdates_statistics(self.contents, timeline)
         return RewriteJob(
             storage=storage,
@@ -285,7 +288,6 @@ class MergingService:
                 written=WrittenRanges(self.contents, timeline),
                 memory_bytes=max(1, self.config.memory_bytes // (COPIES * self._threads)),
                 spill_folder=self.config.spill_folder,
-                moved=moved_columns(self.contents, timeline, instant.requested_time),
             ),
         )
 

@@ -349,6 +349,7 @@ PACKAGE = "org.apache.hudi.common.model."
                 deletes_reset=True,
                 text_deletes_win=True,
                 avro_widens_floats=True,
+                ids_keep_float_texts=True,
             ),
         ),
         (
@@ -360,6 +361,7 @@ PACKAGE = "org.apache.hudi.common.model."
                 deletes_reset=True,
                 text_deletes_win=True,
                 avro_widens_floats=True,
+                ids_keep_float_texts=True,
             ),
         ),
         (

@@ -17,7 +17,7 @@ from hudi_py.timeline.row_schema import IDS_ENTRY
 from hudi_py.timeline.timeline import Timeline
 from hudi_py.versions.format import ArchiveForm
 from hudi_py.writing.transaction import begin_write
-from support.altering import added, alter, dropped, renamed
+from support.altering import added, alter, dropped, renamed, retyped
 from support.tables import at, done
 from support.writes import ALONE, create_table, open_table
 
@@ -216,3 +216,17 @@ def test_no_rewrite_becomes_the_oldest_commit_without_the_columns_of_its_time():
     passed = Timeline((made[1], savepoint, *made[2:]))
     assert bound_of_one(passed, facts, made[1]) is Bound.COLUMNS
     assert bound_of_one(passed, attrs.evolve(facts, columns_in=frozenset()), made[1]) is None
+
+
+@pytest.mark.parametrize(("version", "shown"), [(6, 0.1), (8, 0.10000000149011612), (9, 0.1)])
+def test_floats_of_log_files_become_the_doubles_that_hudi_reads(version, shown):
+    """Seen in Hudi 0.15, 1.0 and 1.1 (tests/interop/test_schema_on_read.py); a compaction stores the same."""
+    storage = create_table(version, **{"hoodie.table.type": "MERGE_ON_READ"})
+    schema = pa.schema([("id", pa.string()), ("region", pa.string()), ("ts", pa.int64()), ("x", pa.float32())])
+    for ts, x in ((1, 5.0), (2, 0.1)):  # the second one is in a log file
+        row = {"id": "a", "region": "eu", "ts": ts, "x": x}
+        opened(storage).upsert(pa.Table.from_pylist([row], schema=schema))
+    alter(storage, retyped("x", "double"))
+    assert rows_of(storage) == {"a": {"x": shown}}
+    assert opened(storage).compact()
+    assert rows_of(storage) == {"a": {"x": shown}}
