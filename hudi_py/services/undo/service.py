@@ -117,7 +117,8 @@ class UndoService:
                 self.metadata_table.prepare(writes_data=False)
                 report = self._undo_clean(manifest, files, report)
             else:
-                report = attrs.evolve(report, restored=self._put_back(manifest))
+                # Only what is held: the search may have been stopped before it moved all that its manifest names.
+                report = attrs.evolve(report, restored=self._put_back(manifest, paths_of(files)))
             # Last: until then the manifest says what is to be put back, which is all that a second run can go by.
             forget(self._storage, name)
         log.info("undo.done", removal=name, files=len(report.files), rollback=report.rollback)
@@ -198,6 +199,7 @@ class UndoService:
         if manifest.kind != _CLEAN:
             files = {path: {name: names[name] for name in names if name in manifest.files.get(path, {})}
                      for path, names in held.items()}  # fmt: skip
+            self._check_held(manifest, files)
             self._check_orphans(timeline, manifest, files)
             return files
         self._check_timeline(timeline, manifest)
@@ -241,6 +243,16 @@ class UndoService:
             if here[name] != there[name] and is_data_file(name):
                 why = f"{join_path(path, name)} exists again, with {there[name]} bytes instead of {here[name]}"
                 raise RefusedError(self._no(manifest, why))
+
+    def _check_held(self, manifest: Manifest, files: Mapping[str, Mapping[str, int]]) -> None:
+        """A search that was stopped before it moved the first file has none, and another one may have taken them."""
+        if any(files.values()):
+            return
+        there = self._sizes_there(manifest.files)
+        gone = [join_path(path, name) for path, names in manifest.files.items() for name in names.keys() - there[path]]
+        if gone:
+            why = f"none of its files is in quarantine, and {counted(len(gone), 'file')} is in no place any more, as "
+            raise RefusedError(self._no(manifest, f"{why}{min(gone)}"))
 
     def _check_orphans(self, timeline: Timeline, manifest: Manifest, files: Mapping[str, Mapping[str, int]]) -> None:
         """Archival may have passed the time of a failed write since, and readers take what is older for committed."""
@@ -325,7 +337,7 @@ class UndoService:
             requested = Requested(store, pending)
         begun = requested.begin()
         started = store.clock.now()
-        restored = self._put_back(manifest)
+        restored = self._put_back(manifest, manifest.paths())
         metadata = attrs.evolve(
             _metadata(begun.instant, manifest.name, files),
             time_taken_ms=max(0, int((store.clock.now() - started).total_seconds() * 1000)),
@@ -359,8 +371,8 @@ class UndoService:
                     outcome.retryable,
                 )
 
-    def _put_back(self, manifest: Manifest) -> tuple[str, ...]:
-        """Move everything that is in quarantine; repeatable."""
+    def _put_back(self, manifest: Manifest, expected: Iterable[str]) -> tuple[str, ...]:
+        """Move everything that is in quarantine, so that the expected paths are in the table; repeatable."""
         held = self._held(manifest)
         paths = [join_path(path, name) for path, names in held.items() for name in names]
         outcomes = self._storage.move_many(paths, manifest.files_folder, "")
@@ -368,7 +380,7 @@ class UndoService:
             if isinstance(outcome, StorageFailure):
                 raise StorageError(f"{path} could not be put back: {outcome.message}; undo again", outcome.retryable)
         restored = frozenset(path for path, outcome in outcomes.items() if outcome is True)
-        for path in manifest.paths():
+        for path in expected:
             # By the store, which has its own time; or by whoever empties the quarantine, who sees no undo of orphans.
             if path not in restored and self._storage.size(path) is None:
                 raise StorageError(f"{path} was deleted for good at this moment; what is left was put back")

@@ -9,6 +9,7 @@ import pytest
 from hudi_py.errors import HudiError, RefusedError
 from hudi_py.runtime.clock import FixedClock
 from hudi_py.table import Table
+from hudi_py.testing import Crash, StopBefore
 from hudi_py.timeline import quarantine
 from support.meanwhile import Meanwhile
 from support.tables import NOW, TableBuilder, at
@@ -85,3 +86,22 @@ def test_the_switch_against_deletion_stops_the_emptying_between_two_removals(lay
         opened(builder.storage, late).empty_quarantine(may=may)
     assert quarantine.removals(builder.storage) == (second,)
     assert len(asked) == 2
+
+
+def test_a_search_that_was_stopped_before_it_moved_a_file_has_none_to_give_back():
+    """Another one took it since; the undo of the first says so and changes nothing, that of the second works."""
+    builder = history()
+    path = f"r0/{builder.base_name('x', at(2)[:-7] + '1500000')}"
+    builder.storage._clock_ms = lambda: int((NOW - timedelta(days=30)).timestamp() * 1000)
+    builder.put(path, b"bytes")
+    with pytest.raises(Crash):
+        opened(StopBefore(builder.storage, 0, verbs=("move_many",)), builder.clock).orphans()
+    (first,) = quarantine.removals(builder.storage)
+    second = opened(builder.storage, builder.clock).orphans().quarantine.rpartition("/")[2]
+    before = builder.storage.files()
+    with pytest.raises(RefusedError, match=f"none of its files is in quarantine.* as {path}"):
+        opened(builder.storage, builder.clock).undo(first)
+    assert builder.storage.files() == before
+    assert opened(builder.storage, builder.clock).undo(second).restored == (path,)
+    assert opened(builder.storage, builder.clock).undo(first).restored == ()  # it is in the table
+    assert quarantine.removals(builder.storage) == ()
