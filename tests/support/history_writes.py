@@ -20,7 +20,7 @@ def _write(world: World, storage: Storage, args: Mapping[str, Any]) -> None:
     if isinstance(world, RowsWorld):
         history_statements.write(world, storage, args)
         return
-    table = world.open(storage, metadata=args.get("metadata", "kind"))
+    table = world.open(storage, metadata=args.get("metadata", "kind"), **args.get("settings", {}))
     if world.is_mor:
         history_deltas.write_delta(table, args["seed"], world.announce_files)
         return
