@@ -63,7 +63,7 @@ def orphans(
     Examples:
       hudi-py orphans TABLE --dry-run
       hudi-py orphans TABLE --older-than 7d
-      hudi-py orphans s3://lake/trips --inventory s3://inventories/lake/daily/2026-11-20T01-00Z/manifest.json
+      hudi-py orphans s3://lake/trips --inventory s3://lists/trips/manifest.json
       hudi-py undo TABLE orphans-20261101120000000
     """
     chosen = [name for name, is_given in (("--quarantine", quarantine or tag), ("--delete", delete)) if is_given]

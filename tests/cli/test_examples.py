@@ -129,8 +129,8 @@ def test_an_example_runs(run, place, name, line):
         line = re.sub(r"-- .*", "-- true", line)
     line = re.sub(r" --watch \S+", "", line)  # else it runs until it is stopped
     done = run(*words_of(run, line, place))
-    # There are no orphans that could be brought back.
-    expected = (1, 2) if "orphans-" in line else (0, 3)
+    # There are no orphans that could be brought back, and a bucket's inventory is not of a table on a local disk.
+    expected = (1, 2) if "orphans-" in line or "--inventory s3://" in line else (0, 3)
     assert done.code in expected, done.err
     assert "Usage" not in done.err
 
