@@ -8,8 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_py.errors import WriteError
-from hudi_py.formats.arrow_types import compute
-from hudi_py.formats.conform import entries_of
 
 
 def refuse_repeated_keys(column: Any, name: str) -> None:
@@ -36,11 +34,15 @@ def _look_through(array: Any, path: str) -> None:
     if not _has_maps(array.type):
         return
     if isinstance(array, pa.MapArray):
-        entries: Any = array.cast(entries_of(array.type))
-        names, values = entries.flatten().flatten()
-        # Null maps have none, whatever lies below them.
-        lengths: Any = compute.fill_null(compute.list_value_length(entries), 0)
-        _refuse(np.repeat(np.arange(len(array)), lengths.to_numpy()), names, path)
+        # Not by a cast to lists, which fails for nulls where the schema has none: others count and name these.
+        offsets = array.offsets.to_numpy()
+        first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
+        names, values = array.keys.slice(first, count), array.items.slice(first, count)
+        maps = np.repeat(np.arange(len(array)), np.diff(offsets))
+        if array.null_count:  # null maps have no entries, whatever lies below them
+            shown = array.is_valid().to_numpy(zero_copy_only=False)[maps]
+            maps, names, values = maps[shown], names.filter(pa.array(shown)), values.filter(pa.array(shown))
+        _refuse(maps, names, path)
         _look_through(values, f"{path}.value")
     elif isinstance(array, pa.StructArray):
         for field, child in zip(array.type, array.flatten(), strict=True):

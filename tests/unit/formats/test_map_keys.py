@@ -42,3 +42,16 @@ def test_what_lies_below_a_null_map_does_not_count():
     keys, values = pa.array(["k", "k", "l"]), pa.array([1, 2, 3], pa.int32())
     hidden = pa.MapArray.from_arrays(pa.array([0, 2, 3], pa.int32()), keys, values, mask=pa.array([True, False]))
     refuse_repeated_keys(hidden, "m")
+
+
+def test_nulls_in_values_that_must_have_one_are_left_to_others():
+    """They are refused with their number, so this look must not end in an error of Arrow."""
+    required = pa.struct([pa.field("q", pa.int32(), nullable=False)])
+    without = pa.StructArray.from_arrays([pa.array([None, 1, 2], pa.int32())], fields=list(required))
+    for names, is_refused in ((["k", "l", "k"], False), (["k", "k", "l"], True)):
+        column = pa.MapArray.from_arrays(pa.array([0, 2, 3], pa.int32()), pa.array(names), without)
+        if is_refused:
+            with pytest.raises(WriteError, match="twice"):
+                refuse_repeated_keys(column, "m")
+        else:
+            refuse_repeated_keys(column, "m")
