@@ -210,6 +210,10 @@ def read(path: str, columns: list[str] | None, after: str | None = None, where: 
 
 def _save(frame: Any, path: str, op: str, mdt: bool, mode: str, settings: dict[str, str] | None = None) -> None:
     options = {**SETTINGS, "hoodie.datasource.write.operation": op, "hoodie.metadata.enable": str(mdt).lower()}
+    if op == "delete":
+        # Without it, 1.1.1 has no schema for the log files of a merge-on-read table: a NullPointerException.
+        convert = hudi().spark._jvm.org.apache.hudi.AvroConversionUtils.convertStructTypeToAvroSchema  # noqa: SLF001
+        options["hoodie.avro.schema"] = convert(frame._jdf.schema(), "bench", "bench").toString()  # noqa: SLF001
     for kind in ("upsert", "insert", "bulkinsert", "delete"):
         options[f"hoodie.{kind}.shuffle.parallelism"] = ARGUMENTS.cores
     frame.write.format("hudi").options(**options | (settings or {})).mode(mode).save(path)
