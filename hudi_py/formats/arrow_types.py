@@ -1,7 +1,11 @@
-"""Arrow's classes, for annotations generic in the type stubs, plain at run time; and what damaged Parquet raises."""
+"""
+Arrow's classes, for annotations generic in the type stubs, plain at run time; what damaged Parquet raises; and a look
+through nested types.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -22,3 +26,8 @@ compute: Any = pyarrow.compute  # untyped: the stubs refuse plain Python values 
 
 PARQUET_DAMAGE: Final = (pa.ArrowException, OSError, UnicodeDecodeError)
 """What pyarrow raises on a Parquet file that is damaged, the last one for names of columns that are not UTF-8."""
+
+
+def holds_type(arrow: Any, is_wanted: Callable[[Any], bool]) -> bool:
+    """Whether a type is a wanted one, or has one in it at any depth."""
+    return is_wanted(arrow) or any(holds_type(arrow.field(at).type, is_wanted) for at in range(arrow.num_fields))

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_py.errors import WriteError
+from hudi_py.formats.arrow_types import holds_type
 
 
 def refuse_repeated_keys(column: Any, name: str) -> None:
@@ -21,17 +22,13 @@ def refuse_repeated_keys(column: Any, name: str) -> None:
     Raises:
         WriteError: A map has a key twice. Names the column and the key.
     """
-    if _has_maps(column.type):
+    if holds_type(column.type, pa.types.is_map):
         for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
             _look_through(chunk, name)
 
 
-def _has_maps(arrow: Any) -> bool:
-    return isinstance(arrow, pa.MapType) or any(_has_maps(arrow.field(at).type) for at in range(arrow.num_fields))
-
-
 def _look_through(array: Any, path: str) -> None:
-    if not _has_maps(array.type):
+    if not holds_type(array.type, pa.types.is_map):
         return
     if isinstance(array, pa.MapArray):
         # Not by a cast to lists, which fails for nulls where the schema has none: others count and name these.

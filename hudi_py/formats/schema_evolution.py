@@ -20,7 +20,7 @@ import attrs
 import pyarrow as pa
 
 from hudi_py.errors import ConfigError, WriteError
-from hudi_py.formats.arrow_types import Field
+from hudi_py.formats.arrow_types import Field, holds_type
 from hudi_py.formats.record_schema import (
     evolved_text,
     format_record_schema,
@@ -98,7 +98,7 @@ def resolve_schema(
 
 def _cautions(fields: Iterable[Field]) -> tuple[str, ...]:
     added = list(fields)
-    zoneless = ", ".join(field.name for field in added if _holds_local_time(field.type))
+    zoneless = ", ".join(field.name for field in added if holds_type(field.type, _is_local_time))
     foreign = ", ".join(field.name for field in added if not str(field).isascii())
     found = []
     if zoneless:
@@ -131,10 +131,8 @@ def _caution_of_wider(promoted: Mapping[str, tuple[pa.DataType, pa.DataType]]) -
         )
 
 
-def _holds_local_time(arrow: pa.DataType) -> bool:
-    if isinstance(arrow, pa.TimestampType):
-        return arrow.tz is None
-    return any(_holds_local_time(arrow.field(at).type) for at in range(arrow.num_fields))
+def _is_local_time(arrow: Any) -> bool:
+    return isinstance(arrow, pa.TimestampType) and arrow.tz is None
 
 
 @attrs.define

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_py.errors import WriteError
+from hudi_py.formats.arrow_types import holds_type
 
 
 def valid_texts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -39,7 +40,7 @@ def refuse_broken_texts(column: Any, name: str) -> None:
     Raises:
         WriteError: A text is not UTF-8.
     """
-    if _has_texts(column.type):
+    if holds_type(column.type, _is_text):
         try:
             column.validate(full=True)
         except pa.ArrowInvalid as error:
@@ -49,7 +50,5 @@ def refuse_broken_texts(column: Any, name: str) -> None:
             ) from error
 
 
-def _has_texts(arrow: Any) -> bool:
-    if pa.types.is_string(arrow) or pa.types.is_large_string(arrow):
-        return True
-    return any(_has_texts(arrow.field(at).type) for at in range(arrow.num_fields))
+def _is_text(arrow: Any) -> bool:
+    return pa.types.is_string(arrow) or pa.types.is_large_string(arrow)

@@ -36,7 +36,7 @@ def columns_without_repeats(rows: pa.Table) -> set[str]:
     return {
         field.name
         for field, column in zip(sample.schema, sample.columns, strict=True)
-        if _is_compared(field.type) and column.nbytes <= _SAMPLE_BYTES_MAX and size - _distinct(column) <= repeats_max
+        if _is_compared(field.type) and column.nbytes <= _SAMPLE_BYTES_MAX and _repeats(column) <= repeats_max
     }
 
 
@@ -44,5 +44,5 @@ def _is_compared(arrow: pa.DataType) -> bool:
     return not (pat.is_nested(arrow) or pat.is_dictionary(arrow) or pat.is_null(arrow) or pat.is_boolean(arrow))
 
 
-def _distinct(column: Any) -> int:
-    return len(column.unique())
+def _repeats(column: Any) -> int:
+    return len(column) - len(column.unique())
